@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+# memtrack: `make help` lists what can be made and the variables that matter.
+
+VERSION := 0.1.0
+
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+O       ?= build
+-include config.mak
+
+BINDIR  := $(PREFIX)/bin
+LIBDIR  := $(PREFIX)/lib/memtrack
+MANDIR  := $(PREFIX)/share/man
+COMPDIR := $(PREFIX)/share
+
+Q := $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
+
+# -- packages ---------------------------------------------------------------------------------------
+# Debian's names.  `make deps` installs what the build needs, `make check-deps` what the tests need.
+
+BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
+	liblzma-dev uthash-dev
+TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace gdb libunwind-dev mandoc shellcheck valgrind heaptrack \
+	sqlite3 git python3 binutils redis-server redis-tools
+
+# -- flags ------------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2 \
+	-Wundef -Wpointer-arith -Wimplicit-fallthrough
+ifneq ($(DEVELOPER),)
+WARNINGS += -Werror
+endif
+
+COMMON := -std=gnu17 -D_GNU_SOURCE -iquote . -MMD -MP $(WARNINGS)
+
+TOOL_LIBS := -ldw -lelf -lsqlite3 -lcjson -liberty -llzma
+TOOL_FLAGS := $(COMMON) -DMEMTRACK_VERSION='"$(VERSION)"' -DMEMTRACK_LIBRARY_DIR='"$(LIBDIR)"'
+ifneq ($(SAN),)
+TOOL_FLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+TOOL_LDFLAGS := -fsanitize=$(SAN)
+endif
+
+# The agent lives in other people's processes: no sanitizer, no stack protector (its failure path calls into libc),
+# frame pointers in its own frames, every call by name bound to its own hidden functions.
+AGENT_FLAGS := $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer \
+	-fno-stack-protector -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free \
+	-fasynchronous-unwind-tables
+AGENT_LDFLAGS := -shared -Wl,-soname,libmemtrack.so -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
+	-Wl,--version-script=agent/libmemtrack.map
+
+# -- sources ----------------------------------------------------------------------------------------
+
+CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c terminal.c run.c report.c recover.c \
+	session.c program.c launch.c watch.c image.c code_map.c collect.c notes.c finish.c output.c)
+REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
+	recording.c recording_write.c recording_read.c model.c model_code.c model_process.c sites.c rows.c text.c \
+	text_table.c timeline.c render.c render_text.c render_json.c render_csv.c report.c)
+SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_dynamic.c elf_symbols.c xz.c \
+	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
+AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c real.c record.c threads.c counters.c peak.c blocks.c \
+	stack_cache.c stack_memory.c stack_tree.c rules.c unwind.c eh_frame.c modules.c segment.c \
+	rt/sys.c rt/mem.c rt/lock.c)
+
+TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES)
+TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
+AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
+
+MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-recover.1 memtrack-dat.5 \
+	memtrack-internals.7)
+
+# -- building ---------------------------------------------------------------------------------------
+
+.PHONY: all
+all: memtrack libmemtrack.so
+
+# The products at the top of the tree, where they can be run from.
+memtrack: $(O)/memtrack
+	$(Q)cp -f $< $@
+
+libmemtrack.so: $(O)/libmemtrack.so
+	$(Q)cp -f $< $@
+
+$(O)/memtrack: $(TOOL_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(TOOL_OBJECTS) $(TOOL_LIBS)
+
+$(O)/libmemtrack.so: $(AGENT_OBJECTS) agent/libmemtrack.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(AGENT_LDFLAGS) $(LDFLAGS) -o $@ $(AGENT_OBJECTS)
+
+# Changed flags rebuild everything they concern.
+FLAGS_NOW := $(CC) $(CFLAGS) $(TOOL_FLAGS) $(AGENT_FLAGS)
+$(O)/flags: FORCE
+	@mkdir -p $(O)
+	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
+
+$(O)/tool/%.o: %.c $(O)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+
+$(O)/tool/report/schema_text.o: $(O)/tool/report/schema_text.c
+	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+
+$(O)/tool/report/schema_text.c: report/schema.sql Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "report/schema.h"'; echo 'const char rec_schema_sql[] ='; \
+		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; echo ';'; } > $@
+
+# Our own memcpy must not become a call of itself.
+$(O)/agent/agent/rt/mem.o: AGENT_EXTRA := -ffreestanding -fno-builtin \
+	$(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-fno-tree-loop-distribute-patterns)
+
+$(O)/agent/%.o: %.c $(O)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(AGENT_FLAGS) $(CFLAGS) $(AGENT_EXTRA) -c -o $@ $<
+
+-include $(TOOL_OBJECTS:.o=.d) $(AGENT_OBJECTS:.o=.d)
+
+# The agent that compares its stacks with an independent unwinder (agent/truth.h).
+TRUTH_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/truth/%.o) $(O)/truth/agent/truth.o
+$(O)/truth/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(AGENT_FLAGS) $(CFLAGS) -DMEMTRACK_TRUTH -c -o $@ $<
+
+.PHONY: truth
+truth: $(O)/truth/libmemtrack.so
+$(O)/truth/libmemtrack.so: $(TRUTH_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(AGENT_LDFLAGS) $(LDFLAGS) -o $@ $(TRUTH_OBJECTS) -l:libunwind.so.8
+-include $(TRUTH_OBJECTS:.o=.d)
+
+# -- installing -------------------------------------------------------------------------------------
+
+.PHONY: install uninstall
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 \
+		$(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)/bash-completion/completions \
+		$(DESTDIR)$(COMPDIR)/zsh/site-functions $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d
+	install -m 755 $(O)/memtrack $(DESTDIR)$(BINDIR)/memtrack
+	install -m 644 $(O)/libmemtrack.so $(DESTDIR)$(LIBDIR)/libmemtrack.so
+	for page in $(MANUALS); do \
+		install -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/} || exit 1; done
+	install -m 644 completions/memtrack.bash $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack
+	install -m 644 completions/_memtrack $(DESTDIR)$(COMPDIR)/zsh/site-functions/_memtrack
+	install -m 644 completions/memtrack.fish $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so
+	-rmdir $(DESTDIR)$(LIBDIR)
+	for page in $(MANUALS); do rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/}; done
+	rm -f $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack \
+		$(DESTDIR)$(COMPDIR)/zsh/site-functions/_memtrack \
+		$(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
+
+# -- packages to install ----------------------------------------------------------------------------
+# Says what is missing and installs just that.
+
+.PHONY: deps check-deps
+deps:
+	@sh test/install.sh "to build memtrack" $(BUILD_PACKAGES)
+
+check-deps: deps
+	@sh test/install.sh "to test memtrack" $(TEST_PACKAGES)
+
+# -- a first look -----------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@sh test/demo.sh $(O)
+
+# -- testing ----------------------------------------------------------------------------------------
+
+include test/tests.mk
+
+# -- the rest ---------------------------------------------------------------------------------------
+
+.PHONY: clean help FORCE
+clean:
+	rm -rf $(O) memtrack libmemtrack.so
+
+help:
+	@echo 'make              build ./memtrack and ./libmemtrack.so'
+	@echo 'make demo         install what the build needs, build, record a real program, print the report'
+	@echo 'make check        install what the tests need, build, run all quick tests'
+	@echo 'make check-long   the tests on real programs, beside heaptrack and valgrind'
+	@echo 'make truth        the agent that checks its stacks against libunwind (test builds only)'
+	@echo 'make lint         formatting, includes, options, manuals, exports of the agent'
+	@echo 'make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR);  make uninstall'
+	@echo 'make deps, make check-deps, make clean'
+	@echo
+	@echo 'Variables: CC CFLAGS LDFLAGS O=build V=1 DEVELOPER=1 (-Werror) SAN=address,undefined (the tool only)'

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters of a shard: found by stack node, made on first use. */
+#ifndef MEMTRACK_AGENT_COUNTERS_H
+#define MEMTRACK_AGENT_COUNTERS_H
+
+#include <stdint.h>
+
+#include "agent/layout.h"
+#include "agent/threads.h"
+
+/* The shard's counter for a stack.  Never NULL: events without a stack, and those that find no room, go to the shard's
+ * `none`.  *node becomes SEG_UNATTRIBUTED then. */
+struct seg_counter *counter_of(struct shard *shard, uint32_t *node);
+
+/* Before a change in epoch `epoch`: saves what was live at the maximum.  See peak.h. */
+static inline void counter_stamp(struct seg_counter *c, uint32_t epoch)
+{
+	if (c->epoch == epoch)
+		return;
+	c->peak_blocks = (int64_t)(c->allocations - c->frees);
+	c->peak_bytes = (int64_t)(c->bytes - c->freed_bytes);
+	c->epoch = epoch;
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported functions: thin bodies around the next definition.  Built with frame pointers; each passes its own frame
+ * on, which is where the stack walk begins.
+ *
+ * The real allocator is asked for at least 16 bytes: size classes of 8 would let two blocks share a granule of the
+ * block map.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/lifecycle.h"
+#include "agent/modules.h"
+#include "agent/real.h"
+#include "agent/record.h"
+#include "agent/rt/mem.h"
+
+#define HOOK __attribute__((visibility("default")))
+#define FRAME ((const uintptr_t *)__builtin_frame_address(0))
+
+void *malloc(size_t size);
+void free(void *block);
+void *calloc(size_t count, size_t size);
+void *realloc(void *block, size_t size);
+void *reallocarray(void *block, size_t count, size_t size);
+void *memalign(size_t alignment, size_t size);
+void *aligned_alloc(size_t alignment, size_t size);
+int posix_memalign(void **result, size_t alignment, size_t size);
+void *valloc(size_t size);
+void *pvalloc(size_t size);
+void cfree(void *block);
+void free_sized(void *block, size_t size);
+void free_aligned_sized(void *block, size_t alignment, size_t size);
+size_t malloc_usable_size(void *block);
+int dlclose(void *handle);
+
+static inline size_t at_least_a_granule(size_t size)
+{
+	return size < 16 ? 16 : size;
+}
+
+/* Before the real functions are known, memory comes from the bootstrap arena (zeroed, never reused). */
+static inline bool must_bootstrap(void)
+{
+	return __builtin_expect(!agent_live.active, 0) && !real_ready();
+}
+
+static inline void *allocated(void *block, size_t size, const uintptr_t *frame)
+{
+	if (__builtin_expect(block != NULL, 1))
+		record_alloc(block, size, frame);
+	return block;
+}
+
+HOOK void *malloc(size_t size)
+{
+	bool on = agent_is_on();
+	void *block;
+
+	if (must_bootstrap())
+		return bootstrap_alloc(16, size);
+	block = real.malloc(at_least_a_granule(size));
+	return on ? allocated(block, size, FRAME) : block;
+}
+
+HOOK void *calloc(size_t count, size_t size)
+{
+	bool on = agent_is_on();
+	size_t total;
+	void *block;
+
+	if (must_bootstrap())
+		return __builtin_mul_overflow(count, size, &total) ? NULL : bootstrap_alloc(16, total);
+	if (__builtin_mul_overflow(count, size, &total))
+		return real.calloc(count, size); /* fails, with its own errno */
+	block = total < 16 ? real.calloc(1, 16) : real.calloc(count, size);
+	return on ? allocated(block, total, FRAME) : block;
+}
+
+static void release(void *block, const uintptr_t *frame)
+{
+	if (!block || bootstrap_owns(block))
+		return;
+	if (agent_is_on())
+		record_free(block, frame);
+	if (must_bootstrap())
+		return;
+	real.free(block);
+}
+
+HOOK void free(void *block)
+{
+	release(block, FRAME);
+}
+
+HOOK void cfree(void *block)
+{
+	release(block, FRAME);
+}
+
+HOOK void free_sized(void *block, size_t size)
+{
+	(void)size;
+	release(block, FRAME);
+}
+
+HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	(void)alignment;
+	(void)size;
+	release(block, FRAME);
+}
+
+/* A block of the bootstrap arena moves to the real heap. */
+static void *move_out(void *block, size_t size)
+{
+	size_t old = bootstrap_size(block);
+	void *to = must_bootstrap() ? bootstrap_alloc(16, size) : real.malloc(at_least_a_granule(size));
+
+	if (to)
+		memcpy(to, block, old < size ? old : size);
+	return to;
+}
+
+static void *resize(void *block, size_t size, const uintptr_t *frame)
+{
+	bool on = agent_is_on();
+	struct block old;
+	void *to;
+
+	if (block && bootstrap_owns(block)) {
+		to = move_out(block, size);
+		return on ? allocated(to, size, frame) : to;
+	}
+	if (must_bootstrap())
+		return bootstrap_alloc(16, size);
+	if (!block) {
+		to = real.realloc(NULL, at_least_a_granule(size));
+		return on ? allocated(to, size, frame) : to;
+	}
+	if (!on)
+		return real.realloc(block, size);
+	old = block_take(block);
+	to = real.realloc(block, size ? at_least_a_granule(size) : 0);
+	if (!to && size) {
+		record_put_back(block, &old);
+		return NULL;
+	}
+	record_replaced(block, &old, frame, size != 0);
+	return size ? allocated(to, size, frame) : to;
+}
+
+HOOK void *realloc(void *block, size_t size)
+{
+	return resize(block, size, FRAME);
+}
+
+HOOK void *reallocarray(void *block, size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		return must_bootstrap() ? NULL : real.calloc(count, size); /* fails, with libc's own errno */
+	return resize(block, total, FRAME);
+}
+
+HOOK void *memalign(size_t alignment, size_t size)
+{
+	bool on = agent_is_on();
+	void *block;
+
+	if (must_bootstrap())
+		return bootstrap_alloc(alignment, size);
+	block = real.memalign(alignment, at_least_a_granule(size));
+	return on ? allocated(block, size, FRAME) : block;
+}
+
+HOOK void *aligned_alloc(size_t alignment, size_t size)
+{
+	bool on = agent_is_on();
+	void *block;
+
+	if (must_bootstrap())
+		return bootstrap_alloc(alignment, size);
+	block = real.aligned_alloc(alignment, at_least_a_granule(size));
+	return on ? allocated(block, size, FRAME) : block;
+}
+
+HOOK int posix_memalign(void **result, size_t alignment, size_t size)
+{
+	bool on = agent_is_on();
+	int error;
+
+	if (must_bootstrap()) {
+		*result = bootstrap_alloc(alignment, size);
+		return *result ? 0 : ENOMEM;
+	}
+	error = real.posix_memalign(result, alignment, at_least_a_granule(size));
+	if (!error && on)
+		allocated(*result, size, FRAME);
+	return error;
+}
+
+HOOK void *valloc(size_t size)
+{
+	bool on = agent_is_on();
+	void *block = must_bootstrap() ? NULL : real.valloc(size);
+
+	return on ? allocated(block, size, FRAME) : block;
+}
+
+HOOK void *pvalloc(size_t size)
+{
+	bool on = agent_is_on();
+	void *block = must_bootstrap() ? NULL : real.pvalloc(size);
+
+	return on ? allocated(block, size, FRAME) : block;
+}
+
+HOOK size_t malloc_usable_size(void *block)
+{
+	if (!block)
+		return 0;
+	if (bootstrap_owns(block))
+		return bootstrap_size(block);
+	return must_bootstrap() ? 0 : real.malloc_usable_size(block);
+}
+
+/* While libraries are being unloaded nothing cached about addresses is trusted; afterwards what has gone is
+ * marked.  A dlclose that never returns (an exception, a cancelled thread) leaves that slow state on. */
+HOOK int dlclose(void *handle)
+{
+	int result;
+
+	if (!agent_is_on())
+		return real.dlclose(handle);
+	__atomic_fetch_add(&modules_closing, 1, __ATOMIC_SEQ_CST);
+	result = real.dlclose(handle);
+	modules_check();
+	__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
+	return result;
+}

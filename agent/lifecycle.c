@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Start-up, fork, and the session's options; see lifecycle.h. */
+#include "agent/lifecycle.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "agent/blocks.h"
+#include "agent/counters.h"
+#include "agent/growth.h"
+#include "agent/layout.h"
+#include "agent/modules.h"
+#include "agent/peak.h"
+#include "agent/real.h"
+#include "agent/rt/mem.h"
+#include "agent/rules.h"
+#include "agent/segment.h"
+#include "agent/stack_cache.h"
+#include "agent/stack_memory.h"
+#include "agent/stack_tree.h"
+#include "agent/threads.h"
+
+#ifndef MADV_WIPEONFORK
+# define MADV_WIPEONFORK 18
+#endif
+
+_Alignas(RT_PAGE) union live_page agent_live;
+struct rt_lock growth_lock;
+
+enum phase { NEW, STARTING, RUNNING, SILENT };
+static uint32_t phase;
+
+enum { DIRECTORY_SIZE = 4200, MAIN_STACK_MOST = 1 << 30 };
+
+static struct {
+	char directory[DIRECTORY_SIZE];
+	uint32_t depth, buckets;
+	bool follow;
+} session = { .depth = 256, .buckets = 16384, .follow = true };
+
+/* Where the kernel put argc, the arguments, the environment: libc may not have looked yet. */
+extern void *__libc_stack_end __attribute__((weak));
+
+static const char *const *initial_arguments(long *count)
+{
+	const long *at = &__libc_stack_end ? __libc_stack_end : NULL;
+
+	*count = at ? at[0] : 0;
+	return at ? (const char *const *)(at + 1) : NULL;
+}
+
+static const char *find_variable(const char *name)
+{
+	long count;
+	const char *const *arguments = initial_arguments(&count);
+	size_t n = rt_length(name);
+
+	if (!arguments)
+		return NULL;
+	for (const char *const *e = arguments + count + 1; *e; e++) {
+		size_t i = 0;
+
+		while (i < n && (*e)[i] == name[i])
+			i++;
+		if (i == n && (*e)[n] == '=')
+			return *e + n + 1;
+	}
+	return NULL;
+}
+
+static bool key_is(const char **at, const char *key)
+{
+	size_t n = rt_length(key);
+
+	for (size_t i = 0; i < n; i++)
+		if ((*at)[i] != key[i])
+			return false;
+	*at += n;
+	return true;
+}
+
+static uint32_t read_number(const char **at)
+{
+	uint32_t value = 0;
+
+	for (; **at >= '0' && **at <= '9'; ++*at)
+		value = 10 * value + (uint32_t)(**at - '0');
+	return value;
+}
+
+/* "depth=N,buckets=N,follow=N:/directory" */
+static bool read_session(const char *text)
+{
+	if (!text)
+		return false;
+	while (*text && *text != ':') {
+		if (key_is(&text, "depth="))
+			session.depth = read_number(&text);
+		else if (key_is(&text, "buckets="))
+			session.buckets = read_number(&text);
+		else if (key_is(&text, "follow="))
+			session.follow = read_number(&text) != 0;
+		else
+			text++;
+	}
+	if (*text != ':' || text[1] != '/' || rt_length(text + 1) >= sizeof(session.directory))
+		return false;
+	memcpy(session.directory, text + 1, rt_length(text + 1) + 1);
+	return session.depth >= 1 && session.buckets >= 64 && !(session.buckets & (session.buckets - 1));
+}
+
+static uint64_t store(const char *bytes, size_t size, uint32_t *stored)
+{
+	uint64_t offset = 0;
+	char *to = size ? segment_alloc(size, size, &offset) : NULL;
+
+	*stored = to ? (uint32_t)size : 0;
+	if (to)
+		memcpy(to, bytes, size);
+	return offset;
+}
+
+/* The command line's bytes lie one after the other, each ended by NUL. */
+static void store_arguments(void)
+{
+	long count;
+	const char *const *arguments = initial_arguments(&count);
+	const char *end;
+
+	if (!arguments || count < 1)
+		return;
+	end = arguments[count - 1] + rt_length(arguments[count - 1]) + 1;
+	if (end > arguments[0])
+		segment->arguments = store(arguments[0], (size_t)(end - arguments[0]), &segment->arguments_size);
+}
+
+static void store_paths(void)
+{
+	static char path[DIRECTORY_SIZE];
+	struct object object;
+	long n = rt_syscall3(SYS_readlink, (long)"/proc/self/exe", (long)path, sizeof(path));
+
+	if (n > 0)
+		segment->executable = store(path, (size_t)n, &segment->executable_size);
+	n = rt_syscall3(SYS_getcwd, (long)path, sizeof(path), 0);
+	if (n > 1)
+		segment->directory = store(path, (size_t)n - 1, &segment->directory_size);
+	if (object_find((uintptr_t)real.malloc, &object))
+		segment->allocator = store(object.name, rt_length(object.name), &segment->allocator_size);
+}
+
+static void look_at_stack(void)
+{
+	struct rlimit limit = { 0 };
+	uintptr_t high = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	uintptr_t size = MAIN_STACK_MOST;
+
+	if (!rt_failed(rt_syscall3(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0)) && limit.rlim_cur < size)
+		size = limit.rlim_cur;
+	if (high)
+		stack_memory_start((high + RT_PAGE) & ~(RT_PAGE - 1), size & ~(RT_PAGE - 1));
+}
+
+static bool start_parts(void)
+{
+	struct segment_request request = {
+		.directory = session.directory,
+		.depth = session.depth,
+		.origin = SEG_ORIGIN_EXEC,
+	};
+
+	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live), MADV_WIPEONFORK)))
+		return false;
+	look_at_stack();
+	stack_cache_start(session.depth);
+	if (!rules_start() || !segment_claim(&request))
+		return false;
+	if (!stack_tree_start(session.buckets))
+		return false;
+	store_paths();
+	store_arguments();
+	threads_start();
+	return true;
+}
+
+static void go(bool good)
+{
+	if (!good) {
+		__atomic_store_n(&phase, SILENT, __ATOMIC_RELEASE);
+		return;
+	}
+	segment_activate();
+	__atomic_store_n(&phase, RUNNING, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent_live.active, 1, __ATOMIC_RELEASE);
+}
+
+static bool start(void)
+{
+	uint32_t expected = NEW;
+
+	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	real_resolve();
+	go(read_session(find_variable(SEG_SESSION_VARIABLE)) && start_parts());
+	return agent_live.active;
+}
+
+static void inherit_block(const struct block *block, void *context)
+{
+	struct shard *shard = context;
+	uint32_t node = block->node;
+	struct seg_counter *c = counter_of(shard, &node);
+
+	c->allocations++;
+	c->bytes += block->size;
+	shard->counts->live_blocks++;
+	shard->counts->live_bytes += (int64_t)block->size;
+}
+
+/* Blocks that lived at the fork live in the child as well. */
+static bool inherit_blocks(void)
+{
+	struct shard *shard = shard_new();
+
+	if (!shard)
+		return false;
+	shard->counts->inherited = 1;
+	blocks_visit(inherit_block, shard);
+	segment->single_max = shard->counts->live_bytes;
+	segment->single_at_max = 1;
+	segment->peak_tsc = segment->start_tsc;
+	peak_go_common(shard->counts);
+	return true;
+}
+
+/* The first event in a forked child. */
+static bool restart_parts(struct seg_header *parent)
+{
+	struct segment_request request = {
+		.directory = session.directory,
+		.depth = session.depth,
+		.origin = SEG_ORIGIN_FORK,
+		.parent_image = parent->image,
+	};
+	uint32_t nodes = parent->node_count, modules = parent->module_count;
+
+	growth_lock = (struct rt_lock){ 0 };
+	modules_closing = 0;
+	threads_forget();
+	if (!segment_claim(&request) || !stack_tree_inherit(nodes) || !modules_inherit(modules) || !inherit_blocks())
+		return false;
+	store_paths();
+	store_arguments();
+	return true;
+}
+
+static bool restart(void)
+{
+	uint32_t expected = RUNNING;
+	struct seg_header *parent = segment;
+	bool good;
+
+	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	good = session.follow && restart_parts(parent);
+	if (session.follow && !good) /* the one thing a child writes into its parent's segment */
+		__atomic_fetch_add(&parent->drops[SEG_LOST_CHILDREN], 1, __ATOMIC_RELAXED);
+	go(good);
+	return agent_live.active;
+}
+
+bool agent_wake(void)
+{
+	if (!real_relocated())
+		return false;
+	switch (__atomic_load_n(&phase, __ATOMIC_ACQUIRE)) {
+	case NEW:
+		return start();
+	case RUNNING:
+		return restart();
+	default:
+		return false;
+	}
+}
+
+/* A program that never allocates before main, or at all, is a process image too. */
+__attribute__((constructor)) static void at_load(void)
+{
+	agent_is_on();
+}

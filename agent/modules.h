@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The load map: which ELF object an address belongs to.  Objects are entered when an address in them is first met, and
+ * marked as unloaded after a dlclose that removed them; the generation counts those.  Look-up goes through glibc's
+ * _dl_find_object, which takes no lock and is safe in signal handlers.
+ */
+#ifndef MEMTRACK_AGENT_MODULES_H
+#define MEMTRACK_AGENT_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A loaded object as the loader describes it now. */
+struct object {
+	uintptr_t start, end;
+	uintptr_t bias;
+	const char *name;
+	const uint8_t *eh_frame_hdr; /* NULL when it has none */
+};
+
+bool object_find(uintptr_t address, struct object *object);
+
+/* Index of the module of an address, entering it when new; 0: code of no file, or no room. */
+uint32_t module_of(uintptr_t address);
+bool module_unloaded(uint32_t module);
+
+/* Number of the load map's state: raised whenever a module that was entered has gone. */
+extern uint32_t module_generation;
+/* More than 0 while a dlclose runs: what is cached about addresses may be stale at any moment. */
+extern uint32_t modules_closing;
+
+/* After a dlclose: marks modules that are gone, raises the generation and tells the stack tree. */
+void modules_check(void);
+/* In a forked child: enters the parent's first `count` modules into the new segment under their old indices. */
+bool modules_inherit(uint32_t count);
+
+#endif

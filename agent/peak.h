@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The peak of live bytes, and what was live then, without an event log.
+ *
+ * An epoch begins with the first change after a new maximum.  A counter that is changed for the first time in an epoch
+ * saves its live value: what it had at the maximum.  In the end a counter's share of the peak is the saved value when
+ * its epoch is the current one, else its live value; when the run ends at the maximum, the live value everywhere.
+ *
+ * With one shard this is plain arithmetic and exact.  With several, each thread publishes its changes to a
+ * common total in quanta: one 16-byte word {total, maximum, epoch} changed by compare-and-swap, so that a published
+ * change and its epoch are one event.  Unpublished changes bound the error (seg_header.peak_error).
+ */
+#ifndef MEMTRACK_AGENT_PEAK_H
+#define MEMTRACK_AGENT_PEAK_H
+
+#include <stdint.h>
+
+#include "agent/layout.h"
+
+/* Accounts for a change of `bytes` by the shard's owner and returns the epoch that the changed counter belongs to. */
+uint32_t peak_change(struct seg_shard *shard, int64_t bytes);
+/* From the first shard's exact account to the common one, before a second shard is used. */
+void peak_go_common(struct seg_shard *first);
+/* Publishes what is left, when a thread gives its shard back; and adapts the quantum to the number of threads. */
+void peak_settle(struct seg_shard *shard);
+void peak_set_holders(int change);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The next definitions of the allocation functions after ours, and what else is looked up by name, once.  The only
+ * file that may call dlsym.
+ *
+ * While look-ups run (dlsym may allocate), and before this library is relocated (an IFUNC resolver of a library that
+ * the loader relocates earlier), allocations come from a small static arena that is never given back.
+ */
+#ifndef MEMTRACK_AGENT_REAL_H
+#define MEMTRACK_AGENT_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl_find_object;
+
+struct real_functions {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	void (*free_sized)(void *, size_t);
+	void (*free_aligned_sized)(void *, size_t, size_t);
+	size_t (*malloc_usable_size)(void *);
+	int (*dlclose)(void *);
+	/* Tells the loaded object of an address; takes no lock (glibc 2.35).  NULL on older ones. */
+	int (*find_object)(void *, struct dl_find_object *);
+	int (*key_create)(unsigned int *, void (*)(void *));
+	int (*key_set)(unsigned int, const void *);
+};
+
+extern struct real_functions real;
+
+/* False until the loader has relocated this library: nothing outside of it can be reached before. */
+bool real_relocated(void);
+/* False while allocation has to come from the bootstrap arena. */
+bool real_ready(void);
+/* Looks everything up; the caller sees to it that this happens once. */
+void real_resolve(void);
+
+void *bootstrap_alloc(size_t alignment, size_t size); /* NULL when full */
+bool bootstrap_owns(const void *block);
+size_t bootstrap_size(const void *block);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recording one event.  Called by the hooks of any thread, also in signal handlers; `frame` is the hook's own frame
+ * (built with a frame pointer).  Order: an allocation is recorded after the real call, a free before it; a realloc
+ * takes the old record before the call and puts it back when the call fails.  Keeps errno.
+ */
+#ifndef MEMTRACK_AGENT_RECORD_H
+#define MEMTRACK_AGENT_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/blocks.h"
+
+void record_alloc(const void *block, size_t size, const uintptr_t *frame);
+void record_free(const void *block, const uintptr_t *frame);
+/* The old block of a realloc that succeeded: `old` is what block_take said before the call.  `moved`: into a new block;
+ * false: realloc(p, 0), which only frees. */
+void record_replaced(const void *block, const struct block *old, const uintptr_t *frame, bool moved);
+/* The old block of a realloc that failed. */
+void record_put_back(const void *block, const struct block *old);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Claiming, mapping and growing the segment; see segment.h. */
+#include "agent/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "agent/arch.h"
+#include "agent/rt/mem.h"
+#include "agent/rt/sys.h"
+
+struct seg_header *segment;
+
+enum { PATH_SIZE = 4400, OPEN_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
+
+/* The newest window: file range [low, high) is mapped at `address`. */
+static struct {
+	char *address;
+	uint64_t low, high;
+} window;
+
+static uint64_t file_limit;
+
+static char *append(char *to, const char *text)
+{
+	size_t n = rt_length(text);
+
+	memcpy(to, text, n + 1);
+	return to + n;
+}
+
+static char *append_number(char *to, uint64_t value, unsigned base)
+{
+	char digits[24];
+	int n = 0;
+
+	do {
+		digits[n++] = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value);
+	while (n)
+		*to++ = digits[--n];
+	*to = 0;
+	return to;
+}
+
+/* Renames any spare to `path`; true when one was had. */
+static bool take_spare(const char *directory, int32_t pid, const char *path)
+{
+	static char spare[PATH_SIZE]; /* static: the stack may be a small one */
+	char *end = append(append(append(spare, directory), "/"), SEG_SPARE_PREFIX);
+
+	for (unsigned i = 0; i < SEG_SPARES; i++) {
+		append_number(end, ((unsigned)pid + i) % SEG_SPARES, 10);
+		if (!rt_failed(rt_syscall3(SYS_rename, (long)spare, (long)path, 0)))
+			return true;
+	}
+	return false;
+}
+
+/* Without a launcher to make spares in time the agent makes its own file. */
+static int open_file(const char *directory, int32_t pid, const char *path)
+{
+	long fd;
+
+	if (take_spare(directory, pid, path))
+		return (int)rt_syscall3(SYS_open, (long)path, OPEN_FLAGS, 0);
+	fd = rt_syscall3(SYS_open, (long)path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	if (!rt_failed(fd) && rt_failed(rt_syscall3(SYS_ftruncate, fd, SEG_FILE_SIZE, 0))) {
+		rt_syscall3(SYS_close, fd, 0, 0);
+		rt_syscall3(SYS_unlink, (long)path, 0, 0);
+		return -1;
+	}
+	return (int)fd;
+}
+
+static bool map_first_window(int fd)
+{
+	long size = rt_syscall3(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+	long p;
+
+	if (rt_failed(size) || size < (long)SEG_WINDOW)
+		return false;
+	p = rt_syscall6(SYS_mmap, 0, SEG_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (rt_failed(p))
+		return false;
+	window.address = (char *)p;
+	window.low = 0;
+	window.high = SEG_WINDOW;
+	file_limit = (uint64_t)size;
+	return true;
+}
+
+static uint64_t clock_ns(int clock)
+{
+	struct timespec t = { 0 };
+
+	rt_syscall3(SYS_clock_gettime, clock, (long)&t, 0);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void fill_identity(struct seg_header *h, const struct segment_request *request, int32_t pid)
+{
+	h->magic = SEG_MAGIC;
+	h->layout_version = SEG_LAYOUT_VERSION;
+	h->header_size = sizeof(*h);
+	h->file_size = file_limit;
+	h->origin = request->origin;
+	h->pid = pid;
+	h->parent_pid = (int32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
+	h->start_tsc = arch_cycles();
+	h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	h->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+	h->image = h->start_tsc ^ (uint64_t)pid << 40;
+	h->parent_image = request->parent_image;
+	h->depth = request->depth;
+	h->node_count = SEG_FIRST_NODE;
+	h->module_count = 1;
+	h->used = (sizeof(*h) + RT_PAGE - 1) & ~(RT_PAGE - 1);
+	__atomic_store_n(&h->state, SEG_CLAIMED, __ATOMIC_RELEASE);
+}
+
+bool segment_claim(const struct segment_request *request)
+{
+	static char path[PATH_SIZE];
+	int32_t pid = (int32_t)rt_syscall3(SYS_getpid, 0, 0, 0);
+	int fd;
+	bool mapped;
+	char *end;
+
+	segment = NULL;
+	if (rt_length(request->directory) > PATH_SIZE - 100)
+		return false;
+	end = append(append(append(path, request->directory), "/"), SEG_IMAGE_PREFIX);
+	end = append(append_number(end, (uint64_t)pid, 10), ".");
+	append_number(end, arch_cycles(), 16);
+	fd = open_file(request->directory, pid, path);
+	if (fd < 0)
+		return false;
+	mapped = map_first_window(fd);
+	rt_syscall3(SYS_close, fd, 0, 0);
+	if (!mapped)
+		return false;
+	if (!rt_touch((uintptr_t)window.address)) {
+		rt_unmap(window.address, SEG_WINDOW);
+		return false;
+	}
+	segment = (struct seg_header *)window.address;
+	fill_identity(segment, request, pid);
+	return true;
+}
+
+void segment_activate(void)
+{
+	__atomic_store_n(&segment->state, SEG_ACTIVE, __ATOMIC_RELEASE);
+}
+
+void segment_forget(void)
+{
+	/* Windows before the newest stay mapped: records in them are still being read by a forking child. */
+	segment = NULL;
+}
+
+/* Maps the file range after the current window, at least `size` bytes of it. */
+static bool next_window(size_t size)
+{
+	uint64_t length = 2 * (window.high - window.low);
+	char *last = window.address + (window.high - window.low) - RT_PAGE;
+	long p;
+
+	while (length < size)
+		length *= 2;
+	if (length > file_limit - window.high)
+		return false;
+	/* An old size of 0 duplicates a shared mapping; the longer new size reaches on into the file. */
+	p = rt_syscall6(SYS_mremap, (long)last, 0, (long)(length + RT_PAGE), MREMAP_MAYMOVE, 0, 0);
+	if (rt_failed(p))
+		return false;
+	window.address = (char *)p + RT_PAGE;
+	window.low = window.high;
+	window.high += length;
+	return true;
+}
+
+bool segment_back(const void *address, size_t size)
+{
+	uintptr_t page = (uintptr_t)address & ~(RT_PAGE - 1);
+	uintptr_t end = (uintptr_t)address + size;
+
+	for (; page < end; page += RT_PAGE)
+		if (!rt_touch(page)) {
+			segment_drop(SEG_NO_ROOM, 1);
+			return false;
+		}
+	return true;
+}
+
+void *segment_alloc(size_t size, size_t backed, uint64_t *offset)
+{
+	uint64_t start = (segment->used + 63) & ~63ull;
+	char *address;
+
+	if (start + size > window.high) {
+		start = window.high;
+		if (!next_window(size)) {
+			segment_drop(SEG_NO_ROOM, 1);
+			return NULL;
+		}
+	}
+	address = window.address + (start - window.low);
+	if (!segment_back(address, backed))
+		return NULL;
+	__atomic_store_n(&segment->used, start + size, __ATOMIC_RELEASE);
+	*offset = start;
+	return address;
+}
+
+void segment_drop(enum seg_drop what, uint64_t count)
+{
+	if (segment)
+		__atomic_fetch_add(&segment->drops[what], count, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which memory a walk may read.  Each thread knows the range of its own stack that is certainly mapped; memory
+ * beyond (a signal stack, a fiber's stack) is asked for page by page without faulting (rt_readable) and remembered as
+ * long as the thread stays there.  Needs no look into /proc, no pthread call and no knowledge of where stacks end.
+ */
+#ifndef MEMTRACK_AGENT_STACK_MEMORY_H
+#define MEMTRACK_AGENT_STACK_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stack_memory {
+	uintptr_t own_low, own_high;         /* the thread's own stack */
+	uintptr_t foreign_low, foreign_high; /* the other stack it was last seen on */
+};
+
+/* Facts about the main thread's stack, once at start: its highest address and how far it may reach down. */
+void stack_memory_start(uintptr_t main_high, uintptr_t main_size);
+/* Forgets what the shard's former thread knew. */
+void stack_memory_reset(struct stack_memory *memory);
+/* The walk begins at `sp`, which is on the running thread's current stack. */
+void stack_memory_enter(struct stack_memory *memory, uintptr_t sp);
+bool stack_memory_probe(struct stack_memory *memory, uintptr_t address);
+
+static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t address)
+{
+	return (address >= m->own_low && address + 8 <= m->own_high) ||
+	       (address >= m->foreign_low && address + 8 <= m->foreign_high);
+}
+
+/* May the word at `address` be read? */
+static inline bool stack_memory_ok(struct stack_memory *m, uintptr_t address)
+{
+	return (address & 7) == 0 && (stack_memory_has(m, address) || stack_memory_probe(m, address));
+}
+
+#endif

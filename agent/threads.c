@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Shards and their holders; see threads.h. */
+#include "agent/threads.h"
+
+#include "agent/arch.h"
+#include "agent/growth.h"
+#include "agent/peak.h"
+#include "agent/real.h"
+#include "agent/rt/sys.h"
+#include "agent/segment.h"
+
+enum {
+	FIRST_SLOTS = 128, /* of a counter look-up table */
+	ROUNDS = 3,        /* glibc calls a key's destructor up to four times: we end in the last */
+	OWNER_SPINS = 20000,
+};
+
+__thread struct thread thread_self;
+
+static uint32_t image_serial = 1;
+static struct shard **shards[SEG_SHARD_CHUNKS]; /* by index */
+static uint64_t free_list; /* low half: index + 1 of the first free shard; high half: changes, against ABA */
+static unsigned end_key;
+static bool has_end_key;
+
+static struct shard **shard_at(uint32_t index)
+{
+	struct seg_place place = seg_chunk_of(index, SEG_SHARD_FIRST);
+
+	return &shards[place.chunk][place.position];
+}
+
+static struct shard *pop_free(void)
+{
+	uint64_t head = __atomic_load_n(&free_list, __ATOMIC_ACQUIRE), next;
+	struct shard *shard;
+
+	do {
+		if (!(uint32_t)head)
+			return NULL;
+		shard = *shard_at((uint32_t)head - 1);
+		next = ((head >> 32) + 1) << 32 | shard->next_free;
+	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return shard;
+}
+
+static void push_free(struct shard *shard)
+{
+	uint64_t head = __atomic_load_n(&free_list, __ATOMIC_RELAXED), next;
+
+	do {
+		shard->next_free = (uint32_t)head;
+		next = ((head >> 32) + 1) << 32 | (shard->index + 1);
+	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+/* Makes the record for the next index; under the growth lock. */
+static struct seg_shard *new_record(uint32_t index)
+{
+	struct seg_place place = seg_chunk_of(index, SEG_SHARD_FIRST);
+	size_t count = (size_t)SEG_SHARD_FIRST << place.chunk;
+	struct seg_shard *records;
+
+	if (place.chunk >= SEG_SHARD_CHUNKS)
+		return NULL;
+	if (place.position == 0) {
+		if (!shards[place.chunk])
+			shards[place.chunk] = rt_map(count * sizeof(struct shard *));
+		if (!shards[place.chunk])
+			return NULL;
+		records = segment_alloc(count * sizeof(*records), count * sizeof(*records),
+		                        &segment->shard_chunks[place.chunk]);
+		return records;
+	}
+	/* The first of the chunk knows where it begins. */
+	records = shards[place.chunk][0]->counts;
+	return &records[place.position];
+}
+
+/* The first shard's account becomes the common one.  Its owner may be at work: wait for the end of that event. */
+static void leave_single(void)
+{
+	struct shard *first = *shard_at(0);
+	struct thread *owner = first->owner;
+
+	for (int i = 0; i < OWNER_SPINS && owner && owner != &thread_self &&
+	                __atomic_load_n(&owner->busy, __ATOMIC_ACQUIRE);
+	     i++)
+		arch_pause();
+	peak_go_common(first->counts);
+}
+
+struct shard *shard_new(void)
+{
+	struct shard *shard = rt_map(sizeof(*shard) + FIRST_SLOTS * sizeof(struct counter_slot));
+	uint32_t index;
+
+	if (!shard)
+		return NULL;
+	shard->slots = (struct counter_slot *)(shard + 1);
+	shard->slot_mask = FIRST_SLOTS - 1;
+	if (!rt_lock_try(&growth_lock))
+		goto fail;
+	index = segment->shard_count;
+	shard->counts = new_record(index);
+	if (shard->counts) {
+		shard->index = index;
+		*shard_at(index) = shard;
+		__atomic_store_n(&segment->shard_count, index + 1, __ATOMIC_RELEASE);
+		if (index == 1 && !segment->several)
+			leave_single();
+	}
+	rt_unlock(&growth_lock);
+	if (shard->counts)
+		return shard;
+fail:
+	rt_unmap(shard, sizeof(*shard) + FIRST_SLOTS * sizeof(struct counter_slot));
+	return NULL;
+}
+
+static struct shard *acquire(void)
+{
+	struct shard *shard = pop_free();
+
+	if (!shard)
+		shard = shard_new();
+	if (!shard)
+		return NULL;
+	stack_cache_reset(&shard->stacks);
+	__atomic_store_n(&shard->counts->held, 1, __ATOMIC_RELAXED);
+	return shard;
+}
+
+static void release(struct shard *shard)
+{
+	peak_settle(shard->counts);
+	shard->owner = NULL;
+	__atomic_store_n(&shard->counts->held, 0, __ATOMIC_RELAXED);
+	push_free(shard);
+}
+
+/* A thread's end, as seen by a pthread key.  Other keys' destructors may run after this one and allocate: stay until
+ * the last round. */
+static void end_thread(void *value)
+{
+	struct thread *t = &thread_self;
+	struct shard *shard = t->shard;
+
+	if (!shard || t->image != image_serial || t->busy)
+		return;
+	if (t->destructor_rounds++ < ROUNDS) {
+		real.key_set(end_key, value);
+		return;
+	}
+	t->shard = NULL;
+	t->ended = true;
+	release(shard);
+	peak_set_holders(-1);
+}
+
+/* The thread's own shard, at its first event. */
+static struct shard *take_own(struct thread *t, uintptr_t frame)
+{
+	struct shard *shard;
+
+	t->busy = frame; /* what key_set may allocate goes to a borrowed shard */
+	shard = acquire();
+	if (!shard) {
+		t->busy = 0;
+		return NULL;
+	}
+	shard->owner = t;
+	t->shard = shard;
+	__atomic_fetch_add(&segment->thread_count, 1, __ATOMIC_RELAXED);
+	peak_set_holders(1);
+	if (has_end_key)
+		real.key_set(end_key, t);
+	return shard;
+}
+
+/* Was the hook at work left by longjmp, out of a signal handler?  Then its frame is no more: this one is further
+ * out on the same stack. */
+static bool is_stale(const struct thread *t, uintptr_t frame)
+{
+	const struct stack_memory *m = &t->shard->stacks.memory;
+
+	return frame > t->busy && t->busy >= m->own_low && frame < m->own_high && frame >= m->own_low;
+}
+
+__attribute__((noinline)) static struct shard *enter_slow(uintptr_t frame, bool *borrowed)
+{
+	struct thread *t = &thread_self;
+	struct shard *shard;
+
+	if (t->image != image_serial) {
+		*t = (struct thread){ .image = image_serial, .last = t->last, .ended = t->ended };
+		/* The thread that forked keeps what it set for its end. */
+	}
+	if (t->busy && t->shard && is_stale(t, frame)) {
+		t->shard->stacks.kept.count = 0;
+		t->busy = frame;
+		return t->shard;
+	}
+	if (!t->busy && !t->shard && !t->ended)
+		return take_own(t, frame);
+	if (!t->busy && t->shard) {
+		t->busy = frame;
+		return t->shard;
+	}
+	shard = acquire();
+	*borrowed = shard != NULL;
+	if (shard)
+		segment_drop(SEG_SECONDARY, 1);
+	return shard;
+}
+
+struct shard *shard_enter(uintptr_t frame, bool *borrowed)
+{
+	struct thread *t = &thread_self;
+
+	*borrowed = false;
+	if (__builtin_expect(t->shard && !t->busy && t->image == image_serial, 1)) {
+		t->busy = frame;
+		/* The compiler must not move what follows before the mark: a signal may come at any instruction. */
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		return t->shard;
+	}
+	return enter_slow(frame, borrowed);
+}
+
+void shard_leave(struct shard *shard, bool borrowed)
+{
+	if (borrowed) {
+		release(shard);
+		return;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&thread_self.busy, 0, __ATOMIC_RELEASE);
+}
+
+void threads_start(void)
+{
+	has_end_key = real.key_create && real.key_set && real.key_create(&end_key, end_thread) == 0;
+}
+
+void threads_forget(void)
+{
+	image_serial++;
+	free_list = 0;
+	for (unsigned i = 0; i < SEG_SHARD_CHUNKS; i++)
+		shards[i] = NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads and shards.  A thread takes a shard (counters in the segment, caches in private memory) at its first event and
+ * gives it back when it ends; a later thread takes it over, counts included.  Events that find the thread's own
+ * shard in use (a signal handler that interrupted a hook) or already given back (late destructors) borrow
+ * another one for the time of the event.
+ */
+#ifndef MEMTRACK_AGENT_THREADS_H
+#define MEMTRACK_AGENT_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/layout.h"
+#include "agent/stack_cache.h"
+
+/* The private half of a shard. */
+struct shard {
+	struct seg_shard *counts;
+	struct seg_counter *last; /* the counter used last */
+	/* Look-up from node to counter: open addressing over node, 0 = free. */
+	struct counter_slot *slots;
+	uint32_t slot_mask;
+	uint32_t backed_counters;
+	struct seg_counter *chunks[SEG_COUNTER_CHUNKS];
+	struct stack_cache stacks;
+	struct thread *owner; /* who holds it; NULL when free or borrowed */
+	uint32_t index;
+	uint32_t next_free; /* index + 1 of the next in the list of free shards */
+};
+
+struct counter_slot {
+	uint32_t node;
+	uint32_t index;
+};
+
+/* Everything a thread knows of itself; in initial-exec TLS. */
+struct thread {
+	struct shard *shard;   /* NULL: none yet, or given back */
+	uintptr_t busy;        /* frame address of the hook at work; 0: none */
+	const void *last;      /* the last block it allocated: freed next, it was temporary */
+	uint32_t image; /* serial number of the process image the shard belongs to: another one in a forked child */
+	uint32_t destructor_rounds;
+	bool ended;
+};
+_Static_assert(sizeof(struct thread) <= 256, "glibc keeps little room for libraries loaded late");
+
+extern __thread struct thread thread_self;
+
+/* A shard for one event that begins at hook frame `frame`; NULL: not to be had, the event is dropped.  *borrowed: to be
+ * given back by shard_leave. */
+struct shard *shard_enter(uintptr_t frame, bool *borrowed);
+void shard_leave(struct shard *shard, bool borrowed);
+
+/* A shard of nobody's, for what a forked child inherits; NULL: no room. */
+struct shard *shard_new(void);
+
+void threads_start(void);
+/* In a forked child: the parent's shards are history. */
+void threads_forget(void);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Locations and nodes, each once; see code_map.h. */
+#include "cmd/code_map.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIGN_BIT_PID (1ull << 63)
+
+struct module {
+	char *path;
+	uint8_t build_id[SYM_BUILD_ID_MAX];
+	uint32_t build_id_size;
+	rec_id row;
+	struct sym_module *symbols;
+};
+
+struct code {
+	uint64_t owner; /* module index, or SIGN_BIT_PID | pid for code of no file */
+	uint64_t address;
+	rec_id row;
+};
+
+struct node_key {
+	int64_t parent, location;
+	int64_t row;
+};
+
+struct code_map {
+	struct module *modules; /* from index 1 */
+	uint32_t module_count, module_room;
+	struct code *codes; /* from index 1 */
+	uint32_t code_count, code_room;
+	uint32_t *slots; /* open addressing over codes; 0 free */
+	uint32_t slot_mask;
+	struct node_key *nodes; /* open addressing; row 0 free */
+	size_t node_count, node_mask;
+};
+
+struct code_map *code_map_new(void)
+{
+	struct code_map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->slot_mask = (1u << 14) - 1;
+	map->node_mask = (1u << 14) - 1;
+	map->slots = calloc(map->slot_mask + 1ul, sizeof(*map->slots));
+	map->nodes = calloc(map->node_mask + 1ul, sizeof(*map->nodes));
+	map->module_room = 64;
+	map->code_room = 4096;
+	map->modules = calloc(map->module_room, sizeof(*map->modules));
+	map->codes = calloc(map->code_room, sizeof(*map->codes));
+	if (map->slots && map->nodes && map->modules && map->codes)
+		return map;
+	code_map_free(map);
+	return NULL;
+}
+
+void code_map_free(struct code_map *map)
+{
+	if (!map)
+		return;
+	for (uint32_t i = 1; map->modules && i <= map->module_count; i++)
+		free(map->modules[i].path);
+	free(map->modules);
+	free(map->codes);
+	free(map->slots);
+	free(map->nodes);
+	free(map);
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a ^ (b << 29 | b >> 35)) * 0x9e3779b97f4a7c15ull;
+
+	return h ^ h >> 32;
+}
+
+uint32_t code_map_module(struct code_map *map, const char *path, const uint8_t *build_id, uint32_t size)
+{
+	struct module *m;
+
+	for (uint32_t i = 1; i <= map->module_count; i++) {
+		m = &map->modules[i];
+		if (m->build_id_size == size && memcmp(m->build_id, build_id, size) == 0 && strcmp(m->path, path) == 0)
+			return i;
+	}
+	if (map->module_count + 2 > map->module_room) {
+		m = realloc(map->modules, 2ul * map->module_room * sizeof(*m));
+		if (!m)
+			return 0;
+		map->modules = m;
+		map->module_room *= 2;
+	}
+	m = &map->modules[map->module_count + 1];
+	memset(m, 0, sizeof(*m));
+	m->path = strdup(path);
+	if (!m->path)
+		return 0;
+	m->build_id_size = size;
+	memcpy(m->build_id, build_id, size);
+	return ++map->module_count;
+}
+
+static int grow_slots(struct code_map *map)
+{
+	uint32_t mask = 2 * map->slot_mask + 1;
+	uint32_t *slots = calloc(mask + 1ul, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= map->code_count; i++) {
+		uint64_t at = mix(map->codes[i].owner, map->codes[i].address);
+
+		while (slots[at & mask])
+			at++;
+		slots[at & mask] = i;
+	}
+	free(map->slots);
+	map->slots = slots;
+	map->slot_mask = mask;
+	return 0;
+}
+
+static uint32_t enter(struct code_map *map, uint64_t owner, uint64_t address)
+{
+	uint64_t at = mix(owner, address);
+	uint32_t i;
+
+	for (; (i = map->slots[at & map->slot_mask]); at++)
+		if (map->codes[i].owner == owner && map->codes[i].address == address)
+			return i;
+	if (map->code_count + 2 > map->code_room) {
+		struct code *codes = realloc(map->codes, 2ul * map->code_room * sizeof(*codes));
+
+		if (!codes)
+			return 0;
+		map->codes = codes;
+		map->code_room *= 2;
+	}
+	i = ++map->code_count;
+	map->codes[i] = (struct code){ .owner = owner, .address = address };
+	map->slots[at & map->slot_mask] = i;
+	if (i > map->slot_mask / 2 && grow_slots(map) < 0)
+		return 0;
+	return i;
+}
+
+uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address)
+{
+	return enter(map, module, address);
+}
+
+uint32_t code_map_enter_jit(struct code_map *map, int32_t pid, uint64_t address)
+{
+	return enter(map, SIGN_BIT_PID | (uint32_t)pid, address);
+}
+
+/* -- writing ------------------------------------------------------------------------------------ */
+
+struct write_state {
+	struct code_map *map;
+	struct recording *rec;
+	const uint32_t *order; /* code indices of the module being resolved */
+	int error;
+	struct diag *diag;
+};
+
+static const char *status_name(enum sym_status status)
+{
+	static const char *const names[] = {
+		[SYM_DWARF] = "dwarf",       [SYM_ELF] = "elf",           [SYM_NONE] = "none",
+		[SYM_MISSING] = "missing",   [SYM_REPLACED] = "replaced", [SYM_UNREADABLE] = "unreadable",
+	};
+
+	return names[status];
+}
+
+static void write_location(void *context, size_t index, const struct sym_frame *frames, size_t count)
+{
+	struct write_state *s = context;
+	struct code *code = &s->map->codes[s->order[index]];
+	struct rec_frame rows[64];
+	rec_id module = { 0 };
+
+	if (s->error)
+		return;
+	if (count > 64)
+		count = 64; /* deeper inlining than that is a defect of the debug information */
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct rec_frame){ frames[i].function, frames[i].file, frames[i].line, frames[i].inlined };
+	if (!(code->owner & SIGN_BIT_PID))
+		module = s->map->modules[code->owner].row;
+	s->error = rec_add_location(s->rec, module, code->address, rows, count, &code->row, s->diag);
+}
+
+static int resolve_module(struct write_state *s, struct sym *sym, struct module *m, const uint64_t *addresses,
+                          size_t count)
+{
+	struct rec_module row = { .path = m->path, .build_id = m->build_id, .build_id_size = m->build_id_size };
+	int error = sym_module_open(sym, m->path, m->build_id, m->build_id_size, &m->symbols);
+
+	if (error)
+		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path, strerror(-error));
+	row.symbols = status_name(sym_module_status(m->symbols));
+	error = rec_add_module(s->rec, &row, &m->row, s->diag);
+	if (error)
+		return error;
+	error = sym_resolve(m->symbols, addresses, count, write_location, s);
+	if (error)
+		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path, strerror(-error));
+	return s->error;
+}
+
+/* Names of code that no file holds, from the perf map of its process. */
+static int resolve_jit(struct write_state *s, const uint32_t *order, size_t count)
+{
+	struct sym_perf_map *perf = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)(uint32_t)s->map->codes[order[0]].owner);
+	if (sym_perf_map_open(path, &perf) < 0)
+		perf = NULL;
+	for (size_t i = 0; i < count && !s->error; i++) {
+		struct sym_frame frame = { 0 };
+
+		if (perf)
+			frame.function = sym_perf_map_find(perf, s->map->codes[order[i]].address - 1);
+		write_location(s, i, &frame, frame.function != NULL);
+	}
+	if (perf)
+		sym_perf_map_close(perf);
+	return s->error;
+}
+
+/* Code indices, grouped by owner. */
+static int by_owner(const void *a, const void *b, void *codes)
+{
+	const struct code *x = (const struct code *)codes + *(const uint32_t *)a;
+	const struct code *y = (const struct code *)codes + *(const uint32_t *)b;
+
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t *order, size_t count,
+                         uint64_t *addresses)
+{
+	const struct code *first = &s->map->codes[order[0]];
+
+	s->order = order;
+	if (first->owner & SIGN_BIT_PID)
+		return resolve_jit(s, order, count);
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = s->map->codes[order[i]].address - 1;
+	return resolve_module(s, sym, &s->map->modules[first->owner], addresses, count);
+}
+
+static int resolve_all(struct write_state *s, struct sym *sym,
+                       void (*progress)(const char *what, size_t done, size_t total))
+{
+	struct code_map *map = s->map;
+	uint32_t *order = calloc(map->code_count + 1ul, sizeof(*order));
+	uint64_t *addresses = calloc(map->code_count + 1ul, sizeof(*addresses));
+	int error = order && addresses ? 0 : diag_set(s->diag, -ENOMEM, "out of memory");
+
+	for (uint32_t i = 0; i < map->code_count && !error; i++)
+		order[i] = i + 1;
+	if (!error)
+		qsort_r(order, map->code_count, sizeof(*order), by_owner, map->codes);
+	for (uint32_t i = 0, n; i < map->code_count && !error; i += n) {
+		const struct code *first = &map->codes[order[i]];
+
+		for (n = 1; i + n < map->code_count && map->codes[order[i + n]].owner == first->owner; n++)
+			;
+		if (progress)
+			progress(first->owner & SIGN_BIT_PID ? "JIT code" : map->modules[first->owner].path, i,
+			         map->code_count);
+		error = resolve_group(s, sym, order + i, n, addresses);
+	}
+	free(order);
+	free(addresses);
+	return error;
+}
+
+int code_map_write(struct code_map *map, struct recording *rec, const struct sym_options *options,
+                   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
+{
+	struct write_state s = { .map = map, .rec = rec, .diag = diag };
+	struct sym *sym = sym_new(options);
+	int error;
+
+	if (!sym)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	error = resolve_all(&s, sym, progress);
+	sym_free(sym);
+	return error;
+}
+
+/* -- nodes -------------------------------------------------------------------------------------- */
+
+static struct node_key *find_node(struct node_key *nodes, size_t mask, int64_t parent, int64_t location)
+{
+	uint64_t at = mix((uint64_t)parent, (uint64_t)location);
+
+	while (nodes[at & mask].row && (nodes[at & mask].parent != parent || nodes[at & mask].location != location))
+		at++;
+	return &nodes[at & mask];
+}
+
+static int grow_nodes(struct code_map *map)
+{
+	size_t mask = 2 * map->node_mask + 1;
+	struct node_key *nodes = calloc(mask + 1, sizeof(*nodes));
+
+	if (!nodes)
+		return -ENOMEM;
+	for (size_t i = 0; i <= map->node_mask; i++)
+		if (map->nodes[i].row)
+			*find_node(nodes, mask, map->nodes[i].parent, map->nodes[i].location) = map->nodes[i];
+	free(map->nodes);
+	map->nodes = nodes;
+	map->node_mask = mask;
+	return 0;
+}
+
+int code_map_node(struct code_map *map, struct recording *rec, rec_id parent, uint32_t code, rec_id *node,
+                  struct diag *diag)
+{
+	rec_id location = code ? map->codes[code].row : (rec_id){ 0 };
+	struct node_key *key = find_node(map->nodes, map->node_mask, parent.v, location.v);
+	int error;
+
+	if (key->row) {
+		node->v = key->row;
+		return 0;
+	}
+	error = rec_add_node(rec, parent, location, node, diag);
+	if (error)
+		return error;
+	*key = (struct node_key){ parent.v, location.v, node->v };
+	if (++map->node_count > map->node_mask / 2 && grow_nodes(map) < 0)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	return 0;
+}

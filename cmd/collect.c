@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* Images to rows; see collect.h. */
+#include "cmd/collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/code_map.h"
+#include "cmd/image.h"
+#include "cmd/notes.h"
+
+/* One image on its way into the recording. */
+struct item {
+	const struct watched *watched;
+	struct image image;
+	uint32_t *codes; /* per node: its place in the code map, 0 none */
+	rec_id *rows;    /* per node: the recording's node; of a node that is left out, its parent's */
+	uint8_t *ends;   /* per node: enum stack_end */
+	rec_id process;
+	bool exec_ended;
+};
+
+struct collector {
+	const struct collect_options *options;
+	struct item *items;
+	size_t count;
+	struct code_map *map;
+	struct recording *rec;
+	double cycles_per_ns;
+	struct diag *diag;
+};
+
+static int out_of_memory(struct diag *diag)
+{
+	return diag_set(diag, -ENOMEM, "out of memory");
+}
+
+/* -- reading ------------------------------------------------------------------------------------ */
+
+static int load_item(struct collector *c, const struct watched *w)
+{
+	struct item *item = &c->items[c->count];
+	struct diag diag;
+	int fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int error;
+
+	if (fd < 0)
+		return 0; /* it went away: nothing to tell */
+	memset(item, 0, sizeof(*item));
+	item->watched = w;
+	error = image_load(fd, &item->image, &diag);
+	close(fd);
+	if (error == -EAGAIN) {
+		image_release(&item->image);
+		return 0;
+	}
+	c->count++;
+	if (error)
+		return diag_set(c->diag, error, "%s", diag.text);
+	item->codes = calloc(item->image.node_count + 1ul, sizeof(*item->codes));
+	item->rows = calloc(item->image.node_count + 1ul, sizeof(*item->rows));
+	item->ends = calloc(item->image.node_count + 1ul, sizeof(*item->ends));
+	return item->codes && item->rows && item->ends ? 0 : out_of_memory(c->diag);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	uint64_t s = x->image.header.start_monotonic_ns, t = y->image.header.start_monotonic_ns;
+
+	return s < t ? -1 : s > t;
+}
+
+static int load_items(struct collector *c, const struct watch *watched)
+{
+	c->items = calloc(watched->count + 1, sizeof(*c->items));
+	if (!c->items)
+		return out_of_memory(c->diag);
+	for (size_t i = 0; i < watched->count; i++) {
+		int error = load_item(c, &watched->images[i]);
+
+		if (error)
+			return error;
+	}
+	if (!c->count)
+		return diag_set(c->diag, -ENOENT, "nothing was recorded");
+	qsort(c->items, c->count, sizeof(*c->items), by_start);
+	for (size_t i = 0; i < c->count; i++)
+		for (size_t j = i + 1; j < c->count; j++)
+			if (c->items[i].image.header.pid == c->items[j].image.header.pid)
+				c->items[i].exec_ended = true;
+	return 0;
+}
+
+/* -- code locations ----------------------------------------------------------------------------- */
+
+/* How the outermost frame of the stack at a root came to be that. */
+static uint8_t end_of_root(uint32_t root)
+{
+	switch (root) {
+	case SEG_ROOT_COMPLETE:
+		return STACK_COMPLETE;
+	case SEG_ROOT_DEPTH:
+		return STACK_DEPTH;
+	case SEG_ROOT_NO_UNWIND:
+		return STACK_NO_UNWIND_INFO;
+	case SEG_ROOT_UNREADABLE:
+		return STACK_UNREADABLE;
+	case SEG_ROOT_BAD_FRAME:
+		return STACK_BAD_FRAME;
+	default:
+		return STACK_UNATTRIBUTED;
+	}
+}
+
+static bool is_agent(const struct collector *c, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return strcmp(path, c->options->agent) == 0 || strcmp(base ? base + 1 : path, "libmemtrack.so") == 0;
+}
+
+/* Marks the nodes that some cost needs, outward from each. */
+static void mark_used(struct item *item, uint8_t *used)
+{
+	for (size_t i = 0; i < item->image.cost_count; i++)
+		for (uint32_t n = item->image.costs[i].node; n >= SEG_FIRST_NODE && !used[n];
+		     n = item->image.nodes[n].parent)
+			used[n] = 1;
+}
+
+static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint32_t node)
+{
+	struct item *item = &c->items[index];
+	const struct seg_node *n = &item->image.nodes[node];
+	const struct image_module *m = &item->image.modules[n->module];
+
+	if (n->address == SEG_ADDRESS_CUT || !n->address)
+		return 0;
+	if (n->module && is_agent(c, m->path))
+		return 0;
+	if (n->module && !modules[n->module]) {
+		modules[n->module] = code_map_module(c->map, m->path, m->build_id, m->build_id_size);
+		if (!modules[n->module])
+			return out_of_memory(c->diag);
+	}
+	if (n->module)
+		item->codes[node] = code_map_enter(c->map, modules[n->module], n->address - m->bias);
+	else
+		item->codes[node] = code_map_enter_jit(c->map, item->image.header.pid, n->address);
+	return item->codes[node] ? 0 : out_of_memory(c->diag);
+}
+
+static int enter_codes(struct collector *c, size_t index)
+{
+	struct item *item = &c->items[index];
+	uint8_t *used = calloc(item->image.node_count + 1ul, 1);
+	uint32_t *modules = calloc(item->image.module_count + 1ul, sizeof(*modules));
+	int error = used && modules ? 0 : out_of_memory(c->diag);
+
+	if (!error)
+		mark_used(item, used);
+	for (uint32_t n = SEG_FIRST_NODE; !error && n < item->image.node_count; n++)
+		if (used[n])
+			error = enter_code(c, index, modules, n);
+		else
+			item->image.nodes[n].address = 0;
+	free(used);
+	free(modules);
+	return error;
+}
+
+/* -- the tree ----------------------------------------------------------------------------------- */
+
+/* Gives each used node its row.  Parents come first. */
+static int write_nodes(struct collector *c, struct item *item)
+{
+	for (uint32_t n = SEG_FIRST_NODE; n < item->image.node_count; n++) {
+		const struct seg_node *node = &item->image.nodes[n];
+		uint32_t parent = node->parent;
+		rec_id above = parent >= SEG_FIRST_NODE ? item->rows[parent] : (rec_id){ 0 };
+		int error = 0;
+
+		if (!node->address)
+			continue;
+		item->ends[n] = parent >= SEG_FIRST_NODE ? item->ends[parent] : end_of_root(parent);
+		if (node->address == SEG_ADDRESS_CUT) {
+			item->ends[n] = STACK_DEPTH;
+			error = code_map_node(c->map, c->rec, above, 0, &item->rows[n], c->diag);
+		} else if (!item->codes[n]) {
+			item->rows[n] = above; /* the agent's own frame */
+		} else {
+			error = code_map_node(c->map, c->rec, above, item->codes[n], &item->rows[n], c->diag);
+		}
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* -- costs -------------------------------------------------------------------------------------- */
+
+struct row {
+	int64_t node;
+	uint8_t end;
+	struct costs costs;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->end - y->end;
+}
+
+static void add_costs(struct costs *to, const struct costs *from)
+{
+	to->allocations += from->allocations;
+	to->allocated_bytes += from->allocated_bytes;
+	to->frees += from->frees;
+	to->freed_bytes += from->freed_bytes;
+	to->temporary_allocations += from->temporary_allocations;
+	to->reallocations += from->reallocations;
+	to->peak_blocks += from->peak_blocks;
+	to->peak_bytes += from->peak_bytes;
+	to->leaked_blocks += from->leaked_blocks;
+	to->leaked_bytes += from->leaked_bytes;
+}
+
+static struct row make_row(const struct item *item, const struct image_cost *cost)
+{
+	bool has_stack = cost->node >= SEG_FIRST_NODE;
+
+	return (struct row){
+		.node = has_stack ? item->rows[cost->node].v : 0,
+		.end = has_stack ? item->ends[cost->node] : STACK_UNATTRIBUTED,
+		.costs = {
+			.allocations = cost->allocations,
+			.allocated_bytes = cost->bytes,
+			.frees = cost->frees,
+			.freed_bytes = cost->freed_bytes,
+			.temporary_allocations = cost->temporary,
+			.reallocations = cost->reallocations,
+			.peak_blocks = cost->peak_blocks,
+			.peak_bytes = cost->peak_bytes,
+			.leaked_blocks = cost->live_blocks,
+			.leaked_bytes = cost->live_bytes,
+		},
+	};
+}
+
+/* One row for each stack: two nodes may turn out to be the same one. */
+static struct row *make_rows(const struct item *item, size_t *count)
+{
+	struct row *rows = calloc(item->image.cost_count + 1, sizeof(*rows));
+	size_t kept = 0;
+
+	if (!rows)
+		return NULL;
+	for (size_t i = 0; i < item->image.cost_count; i++)
+		rows[i] = make_row(item, &item->image.costs[i]);
+	qsort(rows, item->image.cost_count, sizeof(*rows), by_node);
+	for (size_t i = 0; i < item->image.cost_count; i++) {
+		if (kept && by_node(&rows[kept - 1], &rows[i]) == 0)
+			add_costs(&rows[kept - 1].costs, &rows[i].costs);
+		else
+			rows[kept++] = rows[i];
+	}
+	*count = kept;
+	return rows;
+}
+
+/* -- the process -------------------------------------------------------------------------------- */
+
+static int64_t unix_time(const struct seg_header *h)
+{
+	return (int64_t)h->start_realtime_ns;
+}
+
+static int64_t peak_time(const struct collector *c, const struct seg_header *h)
+{
+	if (h->peak_tsc <= h->start_tsc || c->cycles_per_ns <= 0)
+		return 0;
+	return (int64_t)((double)(h->peak_tsc - h->start_tsc) / c->cycles_per_ns);
+}
+
+/* The image this one came from: its parent at a fork, the former program under its pid, or the newest image of its
+ * parent process. */
+static rec_id find_parent(const struct collector *c, size_t index)
+{
+	const struct seg_header *h = &c->items[index].image.header;
+	rec_id parent = { 0 };
+
+	for (size_t i = 0; i < index; i++) {
+		const struct seg_header *other = &c->items[i].image.header;
+
+		if (h->origin == SEG_ORIGIN_FORK ? other->image == h->parent_image :
+		                                   other->pid == h->pid || other->pid == h->parent_pid)
+			parent = c->items[i].process;
+	}
+	return parent;
+}
+
+static void fill_exit(struct rec_process *p, const struct item *item)
+{
+	const struct watched *w = item->watched;
+
+	p->exit_code = -1;
+	p->exec_ended = item->exec_ended;
+	p->complete = item->exec_ended || w->ended || w->status_known;
+	if (item->exec_ended || !w->status_known)
+		return;
+	if (WIFEXITED(w->status))
+		p->exit_code = WEXITSTATUS(w->status);
+	else if (WIFSIGNALED(w->status))
+		p->exit_signal = WTERMSIG(w->status);
+}
+
+static int64_t duration_of(const struct collector *c, size_t index, uint64_t now)
+{
+	const struct item *item = &c->items[index];
+	uint64_t start = item->image.header.start_monotonic_ns, end = item->watched->end_monotonic_ns;
+
+	for (size_t i = index + 1; i < c->count; i++)
+		if (item->exec_ended && c->items[i].image.header.pid == item->image.header.pid) {
+			end = c->items[i].image.header.start_monotonic_ns;
+			break;
+		}
+	if (!end)
+		end = now;
+	return end > start ? (int64_t)(end - start) : 0;
+}
+
+static uint64_t truncated_of(const struct row *rows, size_t count)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].end != STACK_COMPLETE && rows[i].end != STACK_UNATTRIBUTED)
+			n += rows[i].costs.allocations;
+	return n;
+}
+
+static int64_t peak_blocks_of(const struct row *rows, size_t count)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += rows[i].costs.peak_blocks;
+	return n;
+}
+
+static int write_process(struct collector *c, size_t index, const struct row *rows, size_t count, uint64_t now)
+{
+	struct item *item = &c->items[index];
+	const struct seg_header *h = &item->image.header;
+	char *notes = notes_of(h);
+	struct rec_process p = {
+		.pid = h->pid,
+		.parent_pid = h->parent_pid,
+		.parent = find_parent(c, index),
+		.executable = item->image.executable,
+		.argv = (const char *const *)item->image.argv,
+		.start_time_ns = unix_time(h),
+		.duration_ns = duration_of(c, index, now),
+		.allocator = *item->image.allocator ? item->image.allocator : NULL,
+		.peak_bytes = item->image.peak_bytes,
+		.peak_blocks = peak_blocks_of(rows, count),
+		.peak_time_ns = peak_time(c, h),
+		.peak_error_bytes = item->image.peak_error,
+		.unknown_frees = h->drops[SEG_UNKNOWN_FREES],
+		.double_frees = h->drops[SEG_DOUBLE_FREES],
+		.dropped_events = h->drops[SEG_DROPPED_ALLOCS] + h->drops[SEG_DROPPED_FREES],
+		.unattributed = item->image.unattributed,
+		.truncated_events = truncated_of(rows, count),
+		.threads = h->thread_count,
+		.peak_rss_bytes = item->watched->peak_rss_bytes,
+		.notes = notes,
+	};
+	int error;
+
+	fill_exit(&p, item);
+	error = rec_add_process(c->rec, &p, &item->process, c->diag);
+	free(notes);
+	return error;
+}
+
+static int write_samples(struct collector *c, const struct item *item)
+{
+	for (size_t i = 0; i < item->watched->sample_count; i++) {
+		int error = rec_add_sample(c->rec, item->process, &item->watched->samples[i], c->diag);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static void summarize(struct collector *c, const struct row *rows, size_t count, struct collect_summary *s)
+{
+	const struct item *first = &c->items[0];
+
+	s->peak_bytes = first->image.peak_bytes;
+	s->peak_time_ns = peak_time(c, &first->image.header);
+	for (size_t i = 0; i < count; i++) {
+		s->allocations += rows[i].costs.allocations;
+		s->leaked_blocks += rows[i].costs.leaked_blocks;
+		s->leaked_bytes += rows[i].costs.leaked_bytes;
+	}
+}
+
+static int write_item(struct collector *c, size_t index, uint64_t now, struct collect_summary *summary)
+{
+	struct item *item = &c->items[index];
+	const struct seg_header *h = &item->image.header;
+	size_t count = 0;
+	struct row *rows;
+	int error = write_nodes(c, item);
+
+	if (error)
+		return error;
+	rows = make_rows(item, &count);
+	if (!rows)
+		return out_of_memory(c->diag);
+	if (index == 0)
+		summarize(c, rows, count, summary);
+	summary->dropped += h->drops[SEG_DROPPED_ALLOCS] + h->drops[SEG_DROPPED_FREES];
+	summary->unattributed += item->image.unattributed;
+	summary->lost_children += h->drops[SEG_LOST_CHILDREN];
+	error = write_process(c, index, rows, count, now);
+	for (size_t i = 0; i < count && !error; i++)
+		error = rec_add_stack(c->rec, item->process, (rec_id){ rows[i].node }, (enum stack_end)rows[i].end,
+		                      &rows[i].costs, c->diag);
+	free(rows);
+	return error ? error : write_samples(c, item);
+}
+
+static int write_recording(struct collector *c, uint64_t now, struct collect_summary *summary)
+{
+	char host[256] = "";
+	int error;
+
+	gethostname(host, sizeof(host) - 1);
+	error = rec_create(&c->rec, c->options->output, host, c->options->options, c->diag);
+	if (error)
+		return error;
+	error = code_map_write(c->map, c->rec, &c->options->symbols, c->options->progress, c->diag);
+	for (size_t i = 0; i < c->count && !error; i++)
+		error = write_item(c, i, now, summary);
+	summary->processes = c->count;
+	if (error) {
+		rec_abandon(c->rec);
+		return error;
+	}
+	return rec_finish(c->rec, c->diag);
+}
+
+static void release(struct collector *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		image_release(&c->items[i].image);
+		free(c->items[i].codes);
+		free(c->items[i].rows);
+		free(c->items[i].ends);
+	}
+	free(c->items);
+	code_map_free(c->map);
+}
+
+int collect_session(const struct watch *watched, const struct collect_options *options,
+                    struct collect_summary *summary, struct diag *diag)
+{
+	struct collector c = { .options = options, .diag = diag };
+	uint64_t now = watch_now_ns();
+	int error;
+
+	memset(summary, 0, sizeof(*summary));
+	c.cycles_per_ns = watch_cycles_per_ns(watched);
+	c.map = code_map_new();
+	error = c.map ? load_items(&c, watched) : out_of_memory(diag);
+	for (size_t i = 0; i < c.count && !error; i++)
+		error = enter_codes(&c, i);
+	if (!error)
+		error = write_recording(&c, now, summary);
+	release(&c);
+	return error;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From segments to a recording: reads every process image of a session, resolves addresses to names once, merges equal
+ * stacks, and writes the .dat.  The only place that translates the segment's layout into rows.
+ */
+#ifndef MEMTRACK_CMD_COLLECT_H
+#define MEMTRACK_CMD_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/watch.h"
+#include "report/diag.h"
+#include "symbolize/symbolize.h"
+
+struct collect_options {
+	const char *output;   /* path of the recording */
+	const char *options;  /* how it was made, for the record */
+	const char *agent;    /* path of our own library: its frames are left out */
+	struct sym_options symbols;
+	/* May be NULL.  `what` is a module's name, `done` of `total` addresses are resolved. */
+	void (*progress)(const char *what, size_t done, size_t total);
+};
+
+/* What `run` says at the end. */
+struct collect_summary {
+	size_t processes;
+	int64_t peak_bytes, leaked_bytes, leaked_blocks; /* of the first process image */
+	int64_t peak_time_ns;
+	uint64_t allocations;
+	uint64_t dropped, unattributed, lost_children;
+};
+
+/* `watched` says what is known of each image from outside.  0 or -errno with *diag filled; -ENOENT when no image holds
+ * anything. */
+int collect_session(const struct watch *watched, const struct collect_options *options,
+                    struct collect_summary *summary, struct diag *diag) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Collecting with progress, and the summary; see finish.h. */
+#include "cmd/finish.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/collect.h"
+#include "cmd/msg.h"
+#include "cmd/session.h"
+#include "report/units.h"
+
+static bool progress_shown;
+
+static void show_progress(const char *what, size_t done, size_t total)
+{
+	const char *base = strrchr(what, '/');
+	char name[64];
+
+	msg_escape(name, sizeof(name), base ? base + 1 : what);
+	fprintf(stderr, "\r\033[Kmemtrack: looking up symbols: %zu of %zu (%.60s)", done, total, name);
+	fflush(stderr);
+	progress_shown = true;
+}
+
+static void show_symbol_progress(void *context, const char *what, size_t done, size_t total)
+{
+	(void)context;
+	show_progress(what, done, total);
+}
+
+static void clear_progress(void)
+{
+	if (progress_shown)
+		fputs("\r\033[K", stderr);
+	progress_shown = false;
+}
+
+static void print_summary(const struct collect_summary *s, const char *output)
+{
+	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT], when[UNITS_TEXT];
+
+	msg_info("peak %s after %s; leaked %s in %s blocks; %s allocations", units_size(peak, s->peak_bytes),
+	         units_duration(when, s->peak_time_ns), units_size(leaked, s->leaked_bytes),
+	         units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
+	         units_count(count, s->allocations));
+	if (s->processes > 1)
+		msg_info("recorded %zu process images; these figures are the first's", s->processes);
+	if (s->dropped || s->unattributed || s->lost_children)
+		msg_warn("not everything could be recorded: %" PRIu64 " events not counted, %" PRIu64
+		         " allocations without a stack, %" PRIu64 " child processes missed",
+		         s->dropped, s->unattributed, s->lost_children);
+	if (strcmp(output, "memtrack.dat") == 0)
+		msg_info("wrote '%s'; next: memtrack report --top 20", output);
+	else
+		msg_info("wrote '%s'; next: memtrack report --top 20 '%s'", output, output);
+}
+
+bool finish_session(const struct watch *watched, const struct finish_options *options, const char *recorded_options)
+{
+	bool visible = !options->quiet && isatty(STDERR_FILENO);
+	struct diag diag = { 0 };
+	struct collect_summary summary;
+	struct collect_options collect = {
+		.output = options->output,
+		.options = recorded_options,
+		.agent = session_find_agent(NULL),
+		.symbols = {
+			.sysroot = options->sysroot,
+			.debug_paths = options->debug_paths.items,
+			.debug_paths_count = options->debug_paths.count,
+			.debuginfod = options->debuginfod,
+			.progress = visible ? show_symbol_progress : NULL,
+		},
+		.progress = visible ? show_progress : NULL,
+	};
+	int error;
+
+	if (!collect.agent)
+		collect.agent = "";
+	error = collect_session(watched, &collect, &summary, &diag);
+	if (*collect.agent)
+		free((char *)collect.agent);
+	clear_progress();
+	if (error == -ENOENT && !watched->count)
+		return false; /* the caller knows why nothing was recorded */
+	if (error) {
+		msg_diag(&diag);
+		return false;
+	}
+	if (!options->quiet)
+		print_summary(&summary, options->output);
+	return true;
+}

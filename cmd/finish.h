@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a session: from segments to a recording, with progress and the summary that people see. */
+#ifndef MEMTRACK_CMD_FINISH_H
+#define MEMTRACK_CMD_FINISH_H
+
+#include <stdbool.h>
+
+#include "cmd/opt.h"
+#include "cmd/watch.h"
+
+/* What `run` and `recover` have in common. */
+struct finish_options {
+	const char *output;
+	const char *sysroot;
+	struct opt_list debug_paths;
+	bool debuginfod;
+	bool quiet;
+};
+
+/* Writes the recording; prints errors, warnings and (unless quiet) the summary.  True when it was written. */
+bool finish_session(const struct watch *watched, const struct finish_options *options, const char *recorded_options);
+
+#endif

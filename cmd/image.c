@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Segments into memory; see image.h. */
+#include "cmd/image.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	MOST_NODES = 1 << 26,
+	MOST_MODULES = 1 << 16,
+	MOST_SHARDS = 1 << 20,
+	MOST_COUNTERS = 1 << 26,
+	LONGEST_PATH = 1 << 16,
+	LONGEST_ARGUMENTS = 1 << 22,
+};
+
+/* Bytes past the end of the file read as zeros. */
+static bool read_at(int fd, uint64_t offset, void *to, size_t size)
+{
+	char *p = to;
+
+	memset(to, 0, size);
+	if (offset > SEG_FILE_SIZE || size > SEG_FILE_SIZE - offset)
+		return false;
+	while (size) {
+		ssize_t n = pread(fd, p, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0;
+		p += n;
+		offset += (size_t)n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* Records [from, from + count) of a segmented array; false where a chunk is missing. */
+static bool read_records(int fd, const uint64_t *chunks, unsigned chunk_count, uint32_t first, size_t record_size,
+                         uint32_t count, void *to)
+{
+	char *p = to;
+
+	for (uint32_t index = 0; index < count;) {
+		struct seg_place place = seg_chunk_of(index, first);
+		uint64_t n = ((uint64_t)first << place.chunk) - place.position;
+
+		if (n > count - index)
+			n = count - index;
+		if (place.chunk >= chunk_count || !chunks[place.chunk] ||
+		    !read_at(fd, chunks[place.chunk] + place.position * record_size, p, n * record_size))
+			memset(p, 0, n * record_size);
+		p += n * record_size;
+		index += (uint32_t)n;
+	}
+	return true;
+}
+
+int image_read_header(int fd, struct seg_header *header, struct diag *diag)
+{
+	if (!read_at(fd, 0, header, sizeof(*header)))
+		return diag_set(diag, -errno, "cannot read a segment: %s", strerror(errno));
+	if (header->magic != SEG_MAGIC || header->state != SEG_ACTIVE)
+		return diag_set(diag, -EAGAIN, "the segment was never used");
+	if (header->layout_version != SEG_LAYOUT_VERSION || header->header_size != sizeof(*header))
+		return diag_set(diag, -EPROTO, "the segment is of another version of memtrack (layout %u, here %u)",
+		                header->layout_version, SEG_LAYOUT_VERSION);
+	return 0;
+}
+
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+struct image_totals image_read_totals(int fd, const struct seg_header *header)
+{
+	struct image_totals totals = { 0, 0 };
+	struct seg_shard shard;
+
+	for (uint32_t i = 0; i < at_most(header->shard_count, MOST_SHARDS); i++) {
+		struct seg_place place = seg_chunk_of(i, SEG_SHARD_FIRST);
+
+		if (place.chunk >= SEG_SHARD_CHUNKS || !header->shard_chunks[place.chunk] ||
+		    !read_at(fd, header->shard_chunks[place.chunk] + place.position * sizeof(shard), &shard,
+		             sizeof(shard)))
+			continue;
+		totals.bytes += shard.live_bytes;
+		totals.blocks += shard.live_blocks;
+	}
+	return totals;
+}
+
+static char *read_text(int fd, uint64_t offset, uint32_t size, uint32_t limit)
+{
+	char *text = calloc(1, (size_t)size + 1 < limit ? (size_t)size + 1 : limit);
+
+	if (text && offset && size && size < limit)
+		read_at(fd, offset, text, size);
+	return text;
+}
+
+static char **split_arguments(const char *bytes, uint32_t size)
+{
+	size_t count = 0, n = 0;
+	char **argv;
+
+	for (uint32_t i = 0; i < size; i++)
+		count += bytes[i] == 0;
+	argv = calloc(count + 2, sizeof(*argv));
+	for (uint32_t i = 0; argv && i < size && n <= count; n++) {
+		argv[n] = strndup(bytes + i, size - i);
+		i += (uint32_t)strlen(bytes + i) + 1;
+	}
+	return argv;
+}
+
+static int read_identity(int fd, struct image *image, struct diag *diag)
+{
+	const struct seg_header *h = &image->header;
+	uint32_t size = h->arguments_size < LONGEST_ARGUMENTS ? h->arguments_size : 0;
+	char *arguments = read_text(fd, h->arguments, size, LONGEST_ARGUMENTS);
+
+	image->executable = read_text(fd, h->executable, h->executable_size, LONGEST_PATH);
+	image->directory = read_text(fd, h->directory, h->directory_size, LONGEST_PATH);
+	image->allocator = read_text(fd, h->allocator, h->allocator_size, LONGEST_PATH);
+	image->argv = arguments ? split_arguments(arguments, size) : NULL;
+	free(arguments);
+	if (!image->executable || !image->directory || !image->allocator || !image->argv)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* The executable has no name in the load map; a library opened by a relative path is taken to lie below the directory
+ * the process started in. */
+static char *absolute_path(const struct image *image, const char *path)
+{
+	char *full;
+
+	if (!*path)
+		return strdup(image->executable);
+	if (*path == '/' || !strchr(path, '/') || !*image->directory)
+		return strdup(path);
+	if (asprintf(&full, "%s/%s", image->directory, path) < 0)
+		return NULL;
+	return full;
+}
+
+static int read_modules(int fd, struct image *image, struct diag *diag)
+{
+	const struct seg_header *h = &image->header;
+	uint32_t count = at_most(h->module_count, MOST_MODULES);
+	struct seg_module *records = calloc(count + 1ul, sizeof(*records));
+
+	image->modules = calloc(count + 1ul, sizeof(*image->modules));
+	if (!records || !image->modules) {
+		free(records);
+		return diag_set(diag, -ENOMEM, "out of memory");
+	}
+	read_records(fd, h->module_chunks, SEG_MODULE_CHUNKS, SEG_MODULE_FIRST, sizeof(*records), count, records);
+	for (uint32_t i = 1; i < count; i++) {
+		struct image_module *m = &image->modules[i];
+		char *path = read_text(fd, records[i].path, records[i].path_size, LONGEST_PATH);
+
+		m->path = path ? absolute_path(image, path) : NULL;
+		free(path);
+		m->bias = records[i].bias;
+		m->build_id_size = at_most(records[i].build_id_size, sizeof(m->build_id));
+		memcpy(m->build_id, records[i].build_id, sizeof(m->build_id));
+		image->module_count = i + 1;
+		if (!m->path) {
+			free(records);
+			return diag_set(diag, -ENOMEM, "out of memory");
+		}
+	}
+	free(records);
+	return 0;
+}
+
+static int read_nodes(int fd, struct image *image, struct diag *diag)
+{
+	const struct seg_header *h = &image->header;
+	uint32_t count = at_most(h->node_count, MOST_NODES);
+
+	image->nodes = calloc(count + 1ul, sizeof(*image->nodes));
+	if (!image->nodes)
+		return diag_set(diag, -ENOMEM, "out of memory for %u stack nodes", count);
+	read_records(fd, h->node_chunks, SEG_NODE_CHUNKS, SEG_NODE_FIRST, sizeof(*image->nodes), count, image->nodes);
+	for (uint32_t i = 0; i < count; i++) {
+		/* A parent is made before its children: anything else is damage, and would let a walk loop. */
+		if (image->nodes[i].parent >= i)
+			image->nodes[i].parent = SEG_ROOT_NONE;
+		if (image->nodes[i].module >= image->module_count)
+			image->nodes[i].module = 0;
+	}
+	image->node_count = count;
+	return 0;
+}
+
+struct peak_rule {
+	uint32_t epoch;
+	bool at_max;
+};
+
+static void add_counter(struct image_cost *cost, const struct seg_counter *c, const struct seg_shard *shard,
+                        struct peak_rule peak)
+{
+	int64_t live_blocks = (int64_t)(c->allocations - c->frees);
+	int64_t live_bytes = (int64_t)(c->bytes - c->freed_bytes);
+	bool saved = !peak.at_max && c->epoch == peak.epoch;
+
+	if (!shard->inherited) {
+		cost->allocations += c->allocations;
+		cost->bytes += c->bytes;
+	}
+	cost->frees += c->frees;
+	cost->freed_bytes += c->freed_bytes;
+	cost->temporary += c->temporary;
+	cost->reallocations += c->reallocations;
+	cost->live_blocks += live_blocks;
+	cost->live_bytes += live_bytes;
+	cost->peak_blocks += saved ? c->peak_blocks : live_blocks;
+	cost->peak_bytes += saved ? c->peak_bytes : live_bytes;
+}
+
+/* Sums one shard into the table by node. */
+static int add_shard(int fd, const struct seg_shard *shard, struct image_cost *table, uint32_t nodes,
+                     struct peak_rule peak, struct diag *diag)
+{
+	uint32_t count = at_most(shard->counter_count, MOST_COUNTERS);
+	struct seg_counter *counters = calloc(count + 1ul, sizeof(*counters));
+
+	if (!counters)
+		return diag_set(diag, -ENOMEM, "out of memory for %u counters", count);
+	read_records(fd, shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST, sizeof(*counters), count, counters);
+	for (uint32_t i = 0; i < count; i++)
+		if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < nodes)
+			add_counter(&table[counters[i].node], &counters[i], shard, peak);
+	add_counter(&table[SEG_UNATTRIBUTED], &shard->none, shard, peak);
+	free(counters);
+	return 0;
+}
+
+static struct peak_rule peak_rule_of(struct image *image)
+{
+	const struct seg_header *h = &image->header;
+	struct seg_account account = seg_unpack(h->packed);
+
+	if (!h->several) {
+		image->peak_bytes = h->single_max;
+		return (struct peak_rule){ h->single_epoch, h->single_at_max };
+	}
+	image->peak_bytes = account.max;
+	image->peak_error = (int64_t)h->peak_error;
+	return (struct peak_rule){ account.epoch, account.at_max };
+}
+
+static bool is_something(const struct image_cost *c)
+{
+	return c->allocations || c->frees || c->live_blocks || c->live_bytes || c->peak_blocks;
+}
+
+/* Leaves only the nodes with costs, in order. */
+static void compact_costs(struct image *image, uint32_t nodes)
+{
+	size_t kept = 0;
+
+	for (uint32_t i = 0; i < nodes; i++) {
+		if (!is_something(&image->costs[i]))
+			continue;
+		image->costs[kept] = image->costs[i];
+		image->costs[kept++].node = i;
+	}
+	image->cost_count = kept;
+}
+
+static int read_costs(int fd, struct image *image, struct diag *diag)
+{
+	const struct seg_header *h = &image->header;
+	uint32_t count = at_most(h->shard_count, MOST_SHARDS);
+	uint32_t nodes = image->node_count > SEG_FIRST_NODE ? image->node_count : SEG_FIRST_NODE;
+	struct seg_shard *shards = calloc(count + 1ul, sizeof(*shards));
+	struct peak_rule peak = peak_rule_of(image);
+	int error = 0;
+
+	image->costs = calloc(nodes, sizeof(*image->costs));
+	if (!shards || !image->costs) {
+		free(shards);
+		return diag_set(diag, -ENOMEM, "out of memory");
+	}
+	read_records(fd, h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST, sizeof(*shards), count, shards);
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = add_shard(fd, &shards[i], image->costs, nodes, peak, diag);
+	free(shards);
+	image->unattributed = image->costs[SEG_UNATTRIBUTED].allocations;
+	compact_costs(image, nodes);
+	return error;
+}
+
+int image_load(int fd, struct image *image, struct diag *diag)
+{
+	int error;
+
+	memset(image, 0, sizeof(*image));
+	error = image_read_header(fd, &image->header, diag);
+	if (!error)
+		error = read_identity(fd, image, diag);
+	if (!error)
+		error = read_modules(fd, image, diag);
+	if (!error)
+		error = read_nodes(fd, image, diag);
+	if (!error)
+		error = read_costs(fd, image, diag);
+	return error;
+}
+
+void image_release(struct image *image)
+{
+	for (uint32_t i = 0; image->modules && i < image->module_count; i++)
+		free(image->modules[i].path);
+	for (char **a = image->argv; a && *a; a++)
+		free(*a);
+	free(image->argv);
+	free(image->modules);
+	free(image->nodes);
+	free(image->costs);
+	free(image->executable);
+	free(image->directory);
+	free(image->allocator);
+	memset(image, 0, sizeof(*image));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a segment: what the agent of one process image recorded.  The file is read with pread, so that neither a hole
+ * nor a truncation can hurt, and every index and offset is checked: the target may have written into it.
+ */
+#ifndef MEMTRACK_CMD_IMAGE_H
+#define MEMTRACK_CMD_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/layout.h"
+#include "report/diag.h"
+
+/* The costs of one stack node, summed over all shards. */
+struct image_cost {
+	uint32_t node; /* SEG_UNATTRIBUTED: without a stack */
+	uint64_t allocations, bytes, frees, freed_bytes, temporary, reallocations;
+	int64_t live_blocks, live_bytes;
+	int64_t peak_blocks, peak_bytes;
+};
+
+struct image_module {
+	char *path; /* absolute, as far as known */
+	uint64_t bias;
+	uint8_t build_id[32];
+	uint32_t build_id_size;
+};
+
+struct image {
+	struct seg_header header;
+	char *executable; /* "" unknown */
+	char *directory;
+	char *allocator;
+	char **argv; /* NULL-terminated */
+
+	/* Filled by image_load only.  Nodes and modules by index. */
+	struct seg_node *nodes;
+	uint32_t node_count;
+	struct image_module *modules;
+	uint32_t module_count;
+	struct image_cost *costs;
+	size_t cost_count;
+	uint64_t unattributed;
+	int64_t peak_bytes, peak_error;
+};
+
+/* Live totals of a process that may be running. */
+struct image_totals {
+	int64_t bytes, blocks;
+};
+
+/* Reads and checks the header; -EAGAIN while the agent is still setting it up or the file is a spare. */
+int image_read_header(int fd, struct seg_header *header, struct diag *diag) __attribute__((warn_unused_result));
+struct image_totals image_read_totals(int fd, const struct seg_header *header);
+/* Reads everything.  Damaged parts are left out. */
+int image_load(int fd, struct image *image, struct diag *diag) __attribute__((warn_unused_result));
+void image_release(struct image *image);
+
+#endif

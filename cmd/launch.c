@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Spawn, signals, wait; see launch.h. */
+#include "cmd/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/msg.h"
+
+enum {
+	TICK_MS = 10,         /* between looks at the segments */
+	SLOW_TICK_MS = 100,   /* once the run is a minute old */
+	SLOW_AFTER = 6000,    /* ticks */
+	SAY_AFTER_TICKS = 50, /* waiting for descendants: say so after half a second */
+};
+
+static const int handled[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+
+static sigset_t handled_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
+		sigaddset(&set, handled[i]);
+	return set;
+}
+
+/* In the child: exec, or report its errno through the pipe. */
+static _Noreturn void become(char *const *argv, const sigset_t *mask, int report)
+{
+	int error;
+
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int launch_start(struct launch *launch, char *const *argv)
+{
+	sigset_t set = handled_set(), former;
+	int report[2];
+	ssize_t n;
+
+	memset(launch, 0, sizeof(*launch));
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	sigprocmask(SIG_BLOCK, &set, &former);
+	launch->pid = fork();
+	if (launch->pid < 0) {
+		close(report[0]);
+		close(report[1]);
+		return -errno;
+	}
+	if (launch->pid == 0)
+		become(argv, &former, report[1]);
+	close(report[1]);
+	do
+		n = read(report[0], &launch->exec_error, sizeof(launch->exec_error));
+	while (n < 0 && errno == EINTR);
+	close(report[0]);
+	if (n != sizeof(launch->exec_error))
+		launch->exec_error = 0;
+	return 0;
+}
+
+struct waiting {
+	struct launch *launch;
+	const struct session *session;
+	struct watch *watch;
+	int signals, changes; /* signalfd, inotify */
+	bool target_ended, stop;
+};
+
+/* False when no child is left. */
+static bool reap(struct waiting *w)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (!WIFEXITED(status) && !WIFSIGNALED(status))
+			continue;
+		watch_reaped(w->watch, pid, status, usage.ru_maxrss * 1024l);
+		if (pid == w->launch->pid) {
+			w->launch->status = status;
+			w->target_ended = true;
+		}
+	}
+	return pid == 0 || errno != ECHILD;
+}
+
+/* A signal from the terminal has reached the target already; one sent to us alone is passed on.  When the target has
+ * ended, any of them ends the waiting for its descendants. */
+static void take_signals(struct waiting *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (w->target_ended)
+			w->stop = true;
+		else if (info.ssi_code <= 0) /* SI_USER, SI_QUEUE, SI_TKILL */
+			kill(w->launch->pid, (int)info.ssi_signo);
+	}
+}
+
+static void drain(int fd)
+{
+	char buffer[4096];
+
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		;
+}
+
+static void say_waiting(const struct waiting *w)
+{
+	size_t running = watch_running(w->watch);
+
+	if (running)
+		msg_info("the program has ended; waiting for %zu recorded process%s it started (Ctrl-C to stop waiting)",
+		         running, running == 1 ? "" : "es");
+}
+
+static void wait_loop(struct waiting *w, bool quiet)
+{
+	struct pollfd fds[2] = { { .fd = w->signals, .events = POLLIN }, { .fd = w->changes, .events = POLLIN } };
+	unsigned ticks = 0, ticks_after = 0;
+
+	while (!w->stop && reap(w)) {
+		int ready = poll(fds, 2, ticks < SLOW_AFTER ? TICK_MS : SLOW_TICK_MS);
+
+		if (ready > 0 && fds[0].revents)
+			take_signals(w);
+		if (ready > 0 && fds[1].revents) {
+			drain(w->changes);
+			session_refill(w->session);
+		}
+		watch_look(w->watch);
+		ticks++;
+		if (w->target_ended && ++ticks_after == SAY_AFTER_TICKS && !quiet)
+			say_waiting(w);
+	}
+}
+
+void launch_wait(struct launch *launch, const struct session *session, struct watch *watch, bool quiet)
+{
+	sigset_t set = handled_set();
+	struct waiting w = { .launch = launch, .session = session, .watch = watch };
+
+	w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	w.changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (w.changes >= 0)
+		inotify_add_watch(w.changes, session->directory, IN_MOVED_FROM);
+	wait_loop(&w, quiet);
+	watch_look(watch);
+	launch->left_running = w.stop;
+	if (w.signals >= 0)
+		close(w.signals);
+	if (w.changes >= 0)
+		close(w.changes);
+}

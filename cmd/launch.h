@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting the target and waiting for it and all its descendants, while watching their segments.  The target keeps the
+ * terminal, the signals, the descriptors and the working directory that memtrack was started with.
+ */
+#ifndef MEMTRACK_CMD_LAUNCH_H
+#define MEMTRACK_CMD_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cmd/session.h"
+#include "cmd/watch.h"
+
+struct launch {
+	pid_t pid;
+	int exec_error; /* errno of exec; 0: it ran */
+	int status;     /* of the target, as from waitpid */
+	bool left_running; /* we were told to stop waiting for descendants */
+};
+
+/* Starts `argv` with the environment of this process.  0, or -errno when there is no process to start. */
+int launch_start(struct launch *launch, char *const *argv) __attribute__((warn_unused_result));
+/* Returns when the target and its descendants have ended.  `quiet`: do not say what is being waited for. */
+void launch_wait(struct launch *launch, const struct session *session, struct watch *watch, bool quiet);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent counted of its own troubles, in words; see notes.h. */
+#include "cmd/notes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct line {
+	enum seg_drop drop;
+	const char *text;
+};
+
+static const struct line lines[] = {
+	{ SEG_NO_ROOM, "the session directory ran full or memory was limited: new stacks were not recorded from then on "
+		       "(see allocations without a stack)" },
+	{ SEG_LOST_CHILDREN, "forked children are missing: they could not reach the session directory" },
+	{ SEG_UNTRACKED_BLOCKS, "blocks for which there was no memory to remember them: they count as leaked" },
+};
+
+char *notes_of(const struct seg_header *header)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		size += header->drops[lines[i].drop] != 0;
+	if (!size)
+		return NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		if (header->drops[lines[i].drop])
+			fprintf(out, "%s (%" PRIu64 ")\n", lines[i].text, header->drops[lines[i].drop]);
+	fclose(out);
+	return text;
+}

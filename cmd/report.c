@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* `memtrack report`: options and terminal; report/report.h does the work. */
+#include "report/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/msg.h"
+#include "cmd/terminal.h"
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+static const struct report_name color_names[] = {
+	[COLOR_AUTO] = { "auto", "on a terminal, unless NO_COLOR is set" },
+	[COLOR_ALWAYS] = { "always", "also into a file or pipe" },
+	[COLOR_NEVER] = { "never", "not at all" },
+	{ NULL, NULL },
+};
+
+static const char default_file[] = "memtrack.dat";
+
+/* Recordings hold no such data yet; report_run says so. */
+enum { unrecorded = 1 << REPORT_BY_TAG | 1 << REPORT_BY_THREAD | 1 << REPORT_BY_SIZE };
+
+struct options {
+	int sort, by, format, color;
+	int64_t top, process, pid, frames;
+	bool all, full_paths;
+	struct opt_list filters, excludes, focus, ignore, plumbing;
+};
+
+/* clang-format off */
+static const struct opt report_opts[] = {
+	OPT_INT('n', "top", "N", struct options, top, 0, INT_MAX, "rows to show; 0: all (10)"),
+	OPT_CHOICE(0, "sort", "KEY", struct options, sort, report_sort_names, "order of the rows"),
+	OPT_CHOICE_PARTLY(0, "by", "WHAT", struct options, by, report_by_names, unrecorded,
+			  "what a row stands for"),
+	OPT_REPEAT(0, "filter", "EXPR", struct options, filters,
+		   "keep stacks with a frame matching function~REGEX, file~REGEX or module~REGEX"),
+	OPT_REPEAT(0, "exclude", "EXPR", struct options, excludes, "drop stacks with such a frame"),
+	OPT_REPEAT(0, "focus", "REGEX", struct options, focus, "keep stacks through a function"),
+	OPT_REPEAT(0, "ignore", "REGEX", struct options, ignore, "drop stacks through a function"),
+	OPT_REPEAT(0, "plumbing", "REGEX", struct options, plumbing,
+		   "more functions that are never a site themselves, such as your own xmalloc"),
+	OPT_INT(0, "process", "N", struct options, process, 1, INT_MAX,
+		"the Nth process image of the recording (the first)"),
+	OPT_INT(0, "pid", "PID", struct options, pid, 1, INT_MAX, "the process images of PID"),
+	OPT_FLAG(0, "all", struct options, all, "all process images together"),
+	OPT_INT(0, "frames", "N", struct options, frames, 0, INT_MAX,
+		"frames to show of each stack; 0: all (8)"),
+	OPT_FLAG(0, "full-paths", struct options, full_paths, "whole paths of files and modules"),
+	OPT_CHOICE(0, "color", "WHEN", struct options, color, color_names, "colour the text"),
+	OPT_CHOICE(0, "format", "FORMAT", struct options, format, report_format_names,
+		   "form of the output"),
+	OPT_END,
+};
+/* clang-format on */
+
+static struct report_list borrow(const struct opt_list *list)
+{
+	return (struct report_list){ list->items, list->count };
+}
+
+/* What the command line said, for the layer below. */
+static void fill_options(struct report_options *r, const struct options *o)
+{
+	r->sort = (enum report_sort)o->sort;
+	r->by = (enum report_by)o->by;
+	r->format = (enum report_format)o->format;
+	r->top = (int)o->top;
+	r->filters = borrow(&o->filters);
+	r->excludes = borrow(&o->excludes);
+	r->focus = borrow(&o->focus);
+	r->ignore = borrow(&o->ignore);
+	r->plumbing = borrow(&o->plumbing);
+	r->all = o->all;
+	r->process = (int)o->process;
+	r->pid = (int)o->pid;
+	r->frames = (int)o->frames;
+	r->full_paths = o->full_paths;
+	r->width = terminal_width(STDOUT_FILENO);
+	r->utf8 = terminal_utf8();
+	r->color = o->color == COLOR_ALWAYS ||
+		   (o->color == COLOR_AUTO && terminal_color(STDOUT_FILENO));
+}
+
+/* Renders to stdout, or on a terminal for the pager. */
+static int print_report(struct report_options *r, struct diag *diag)
+{
+	const char *pager = pager_command();
+	char *text = NULL;
+	size_t size = 0;
+	int err;
+
+	r->out = pager ? open_memstream(&text, &size) : stdout;
+	if (!r->out)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	err = report_run(r, diag);
+	if (pager) {
+		if (fclose(r->out) != 0 && !err)
+			err = diag_set(diag, -ENOMEM, "out of memory");
+		if (!err && !pager_show(pager, text, size))
+			fwrite(text, 1, size, stdout); /* better than nothing */
+		free(text);
+	}
+	return err;
+}
+
+static int exit_status(int err, const struct diag *diag)
+{
+	if (err == 0 || err == -EPIPE)
+		return STATUS_GOOD;
+	msg_diag(diag);
+	return err == -EINVAL ? STATUS_USAGE : STATUS_BAD_INPUT;
+}
+
+static int report_files(struct report_options *r, const struct options *o, int count, char **files)
+{
+	static const char *const here[] = { default_file };
+	struct diag diag = { 0 };
+
+	if (o->all + !!o->process + !!o->pid > 1)
+		return cmd_usage_error(&report_command,
+				       "--process, --pid and --all exclude each other");
+	r->files = (struct report_list){ (const char *const *)files, (size_t)count };
+	if (count == 0) {
+		if (access(default_file, F_OK) < 0 && errno == ENOENT) {
+			msg_error("no recording here ('%s' not found)", default_file);
+			msg_hint("make one with 'memtrack run -- PROGRAM', or name a FILE");
+			return STATUS_BAD_INPUT;
+		}
+		r->files = (struct report_list){ here, 1 };
+	}
+	fill_options(r, o);
+	return exit_status(print_report(r, &diag), &diag);
+}
+
+static int cmd_report(int argc, char **argv)
+{
+	struct report_options r;
+	struct options o;
+	int status;
+
+	report_options_init(&r);
+	o = (struct options){
+		.sort = r.sort,
+		.by = r.by,
+		.format = r.format,
+		.top = r.top,
+		.frames = r.frames,
+	};
+	if (cmd_parse(&report_command, &argc, &argv, &o, &status))
+		status = report_files(&r, &o, argc, argv);
+	opt_release(report_opts, &o);
+	return status;
+}
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "show what used the memory",
+	.usage = "[OPTION]... [FILE]...",
+	.operand = "FILE.dat",
+	.fn = cmd_report,
+	.opts = report_opts,
+};

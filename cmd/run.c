@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* `memtrack run`: records a program and its children. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/finish.h"
+#include "cmd/launch.h"
+#include "cmd/msg.h"
+#include "cmd/output.h"
+#include "cmd/program.h"
+#include "cmd/session.h"
+#include "cmd/watch.h"
+
+struct run_options {
+	const char *output, *session_dir;
+	int64_t depth, buckets;
+	bool follow;
+	struct finish_options finish;
+};
+
+
+/* clang-format off */
+static const struct opt run_opts[] = {
+	OPT_STRING('o', "output", "FILE", struct run_options, output,
+		   "the recording; %p pid, %e program, %h host, %t time (memtrack.dat)"),
+	OPT_INT(0, "depth", "N", struct run_options, depth, 1, 4096, "most frames of a stack (256)"),
+	OPT_CLEAR(0, "no-follow", struct run_options, follow, "ignore child processes"),
+	OPT_FLAG(0, "follow-fork", struct run_options, follow, "record child processes (the default)"),
+	OPT_ALIAS("trace-children", "follow-fork"),
+	OPT_STRING(0, "session-dir", "DIR", struct run_options, session_dir,
+		   "where the data lies while the program runs (/dev/shm)"),
+	OPT_INT(0, "buckets", "N", struct run_options, buckets, 64, 1048576,
+		"initial size of the stack table; it grows (16384)"),
+	OPT_FLAG(0, "debuginfod", struct run_options, finish.debuginfod,
+		 "allow downloads of debug information through DEBUGINFOD_URLS"),
+	OPT_STRING(0, "sysroot", "DIR", struct run_options, finish.sysroot,
+		   "look for programs and libraries below DIR"),
+	OPT_REPEAT(0, "debug-path", "DIR", struct run_options, finish.debug_paths,
+		   "look for separate debug information in DIR too"),
+	OPT_FLAG('q', "quiet", struct run_options, finish.quiet, "no summary"),
+	OPT_END,
+};
+/* clang-format on */
+
+static uint32_t power_of_two(int64_t n)
+{
+	uint32_t p = 64;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* Says at once what cannot be recorded, and why. */
+static void warn_of_limits(const char *name, const struct program_facts *f)
+{
+	if (f->foreign)
+		msg_warn("'%s' is for %s: memtrack records x86-64 programs only; running it unrecorded", name,
+		         f->architecture);
+	else if (f->is_static)
+		msg_warn("'%s' is statically linked: the loader cannot add memtrack's library, so nothing will be recorded",
+		         name);
+	else if (f->privileged)
+		msg_warn("'%s' runs with other privileges (set-user-id or capabilities): the loader ignores LD_PRELOAD, so "
+		         "nothing will be recorded",
+		         name);
+	else if (f->own_malloc && *f->allocator)
+		msg_warn("'%s' carries its own malloc (%s): allocations it serves by itself are not seen", name,
+		         f->allocator);
+	else if (f->own_malloc)
+		msg_warn("'%s' defines its own malloc: allocations it serves by itself are not seen", name);
+	else if (*f->allocator)
+		msg_warn("'%s' carries %s: allocations through its own functions are not seen", name, f->allocator);
+}
+
+static bool cannot_record(const struct program_facts *f)
+{
+	return f->foreign || f->is_static || f->privileged;
+}
+
+static int report_missing(const char *name, int error)
+{
+	if (error == ENOENT || error == ENOTDIR) {
+		msg_error("cannot find program '%s'", name);
+		return STATUS_RUN_NOT_FOUND;
+	}
+	msg_error("cannot execute '%s': %s", name, error == EISDIR ? "it is a directory" : strerror(error));
+	return STATUS_RUN_NOT_EXECUTABLE;
+}
+
+/* The status that the shell would show for the target. */
+static int status_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Nothing was recorded, and nobody has said why yet. */
+static void explain_nothing(const char *name, const struct program_facts *facts)
+{
+	if (cannot_record(facts))
+		return;
+	msg_warn("nothing was recorded: memtrack's library did not start in '%s'", name);
+	msg_hint("a program that is static, set-user-id, or sandboxed away from the session directory cannot be recorded");
+}
+
+struct run {
+	struct run_options options;
+	struct session session;
+	struct watch watch;
+	struct launch launch;
+	struct program_facts facts;
+};
+
+static int start(struct run *run, char **argv, struct diag *diag)
+{
+	char *folder = output_folder(run->options.output);
+	struct session_options so = {
+		.base = run->options.session_dir,
+		.beside = folder,
+		.depth = (uint32_t)run->options.depth,
+		.buckets = power_of_two(run->options.buckets),
+		.follow = run->options.follow,
+	};
+	int error = folder ? session_create(&run->session, &so, diag) : diag_set(diag, -ENOMEM, "out of memory");
+
+	if (!error) {
+		error = session_export(&run->session, &so, diag);
+		if (!error && watch_init(&run->watch, run->session.directory) < 0)
+			error = diag_set(diag, -ENOMEM, "out of memory");
+		if (!error) {
+			error = launch_start(&run->launch, argv);
+			if (error)
+				diag_set(diag, error, "cannot start a process: %s", strerror(-error));
+		}
+		if (error)
+			session_remove(run->session.directory);
+	}
+	free(folder);
+	return error;
+}
+
+/* Writes the recording; true when there is nothing left to keep the session for. */
+static bool finish(struct run *run, char **argv)
+{
+	struct diag diag = { 0 };
+	char *output = output_expand(run->options.output, run->launch.pid, argv[0], &diag);
+	char text[256];
+	bool written = false;
+
+	if (!output) {
+		msg_diag(&diag);
+		return false;
+	}
+	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth, run->options.follow);
+	run->options.finish.output = output;
+	if (run->watch.count)
+		written = finish_session(&run->watch, &run->options.finish, text);
+	else
+		explain_nothing(argv[0], &run->facts);
+	free(output);
+	return written || !run->watch.count;
+}
+
+static int run_target(struct run *run, char **argv)
+{
+	struct diag diag = { 0 };
+	int status;
+
+	if (start(run, argv, &diag)) {
+		msg_diag(&diag);
+		return STATUS_RUN_FAILED;
+	}
+	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
+	if (run->launch.exec_error) {
+		session_remove(run->session.directory);
+		return report_missing(argv[0], run->launch.exec_error);
+	}
+	status = status_of(run->launch.status);
+	if (finish(run, argv)) {
+		session_remove(run->session.directory);
+	} else {
+		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording", run->session.directory);
+		status = STATUS_RUN_FAILED;
+	}
+	return status;
+}
+
+static int cmd_run(int argc, char **argv)
+{
+	struct run run = { .options = { .output = "memtrack.dat", .depth = 256, .buckets = 16384, .follow = true } };
+	struct diag diag = { 0 };
+	char *output;
+	int status;
+
+	if (!cmd_parse(&run_command, &argc, &argv, &run.options, &status))
+		return status;
+	if (argc < 1)
+		return cmd_usage_error(&run_command, "no program given");
+	output = output_expand(run.options.output, getpid(), argv[0], &diag);
+	if (!output || output_check(output, &diag)) {
+		msg_diag(&diag);
+		free(output);
+		return STATUS_RUN_FAILED;
+	}
+	free(output);
+	program_examine(argv[0], &run.facts);
+	if (!run.facts.path)
+		return report_missing(argv[0], run.facts.error);
+	warn_of_limits(argv[0], &run.facts);
+	signal(SIGXFSZ, SIG_IGN); /* a full disk is an error to report */
+	status = run_target(&run, argv);
+	watch_release(&run.watch);
+	session_release(&run.session);
+	program_release(&run.facts);
+	opt_release(run_opts, &run.options);
+	return status;
+}
+
+const struct command run_command = {
+	.name = "run",
+	.summary = "record a program and its children",
+	.usage = "[OPTION]... [--] PROGRAM [ARG]...",
+	.fn = cmd_run,
+	.opts = run_opts,
+	.flags = CMD_TARGET,
+	.usage_status = STATUS_RUN_FAILED,
+	.options_variable = "MEMTRACK_OPTIONS",
+	.operand = "PROGRAM",
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The session directory and what agents are told; see session.h. */
+#include "cmd/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "agent/layout.h"
+
+#ifndef MEMTRACK_LIBRARY_DIR
+# define MEMTRACK_LIBRARY_DIR "/usr/local/lib/memtrack"
+#endif
+
+enum { ROOM_WANTED = 256 << 20 /* bytes free where the session goes */ };
+
+/* LD_PRELOAD separates names by blanks and colons and knows no quoting. */
+static bool can_preload(const char *path)
+{
+	return !strpbrk(path, " :\t\n");
+}
+
+char *session_find_agent(struct diag *diag)
+{
+	static const char *const places[] = { "", "/build", "/../lib/memtrack" };
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n > 0 ? n : 0] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s%s/libmemtrack.so", self, places[i]);
+		if (access(path, R_OK) == 0)
+			return realpath(path, NULL);
+	}
+	if (access(MEMTRACK_LIBRARY_DIR "/libmemtrack.so", R_OK) == 0)
+		return strdup(MEMTRACK_LIBRARY_DIR "/libmemtrack.so");
+	diag_set(diag, -ENOENT, "cannot find libmemtrack.so beside '%s' or in '%s'", self, MEMTRACK_LIBRARY_DIR);
+	return NULL;
+}
+
+static bool has_room(const char *directory)
+{
+	struct statvfs fs;
+
+	return access(directory, W_OK | X_OK) == 0 && statvfs(directory, &fs) == 0 &&
+	       (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_WANTED;
+}
+
+static const char *choose_base(const struct session_options *options)
+{
+	const char *temporary = getenv("TMPDIR");
+
+	if (options->base)
+		return options->base;
+	if (has_room("/dev/shm"))
+		return "/dev/shm";
+	if (!temporary || !*temporary)
+		temporary = "/tmp";
+	return has_room(temporary) ? temporary : options->beside;
+}
+
+/* The agent by a name that LD_PRELOAD can say: a link in the session directory when its own cannot be. */
+static int name_agent(struct session *session, struct diag *diag)
+{
+	char *found = session_find_agent(diag);
+
+	if (!found)
+		return -ENOENT;
+	if (can_preload(found)) {
+		session->agent = found;
+		return 0;
+	}
+	if (asprintf(&session->agent, "%s/libmemtrack.so", session->directory) < 0 ||
+	    symlink(found, session->agent) < 0) {
+		free(found);
+		return diag_set(diag, -errno, "cannot make a link in '%s': %s", session->directory, strerror(errno));
+	}
+	free(found);
+	return 0;
+}
+
+static int make_directory(struct session *session, const struct session_options *options, struct diag *diag)
+{
+	const char *base = choose_base(options);
+	char full[PATH_MAX];
+
+	if (!realpath(base, full))
+		return diag_set(diag, -errno, "cannot use session directory '%s': %s", base, strerror(errno));
+	if (!can_preload(full))
+		return diag_set(diag, -EINVAL, "session directory '%s' has blanks or colons in its name", full);
+	if (asprintf(&session->directory, "%s/memtrack-%d-XXXXXX", full, (int)getpid()) < 0)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	if (!mkdtemp(session->directory))
+		return diag_set(diag, -errno, "cannot make a session directory in '%s': %s", full, strerror(errno));
+	return 0;
+}
+
+/* Sparse, of full size from the start: the agent never changes the size.  A file size limit of our own (ulimit -f)
+ * makes it smaller. */
+static int make_spare(const struct session *session, unsigned index)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	uint64_t size = SEG_FILE_SIZE;
+	char path[PATH_MAX];
+	int fd, error = 0;
+
+	snprintf(path, sizeof(path), "%s/%s%u", session->directory, SEG_SPARE_PREFIX, index);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno;
+	getrlimit(RLIMIT_FSIZE, &limit);
+	if (limit.rlim_cur < size)
+		size = limit.rlim_cur;
+	if (ftruncate(fd, (off_t)size) < 0) {
+		error = -errno;
+		unlink(path);
+	}
+	close(fd);
+	return error;
+}
+
+void session_refill(const struct session *session)
+{
+	for (unsigned i = 0; i < SEG_SPARES; i++)
+		if (make_spare(session, i) < 0)
+			return;
+}
+
+int session_create(struct session *session, const struct session_options *options, struct diag *diag)
+{
+	int error;
+
+	memset(session, 0, sizeof(*session));
+	error = make_directory(session, options, diag);
+	if (!error)
+		error = name_agent(session, diag);
+	if (!error) {
+		error = make_spare(session, 0);
+		if (error)
+			diag_set(diag, error, "cannot make a file in '%s': %s", session->directory, strerror(-error));
+	}
+	if (error && session->directory)
+		session_remove(session->directory);
+	if (error)
+		session_release(session);
+	else
+		session_refill(session);
+	return error;
+}
+
+int session_export(const struct session *session, const struct session_options *options, struct diag *diag)
+{
+	const char *former = getenv("LD_PRELOAD");
+	char *preload = NULL, *value = NULL;
+	int error = 0;
+
+	if (asprintf(&preload, "%s%s%s", session->agent, former && *former ? ":" : "", former ? former : "") < 0 ||
+	    asprintf(&value, "depth=%u,buckets=%u,follow=%d:%s", options->depth, options->buckets, options->follow,
+	             session->directory) < 0 ||
+	    setenv("LD_PRELOAD", preload, 1) < 0 || setenv(SEG_SESSION_VARIABLE, value, 1) < 0)
+		error = diag_set(diag, -ENOMEM, "out of memory");
+	free(preload);
+	free(value);
+	return error;
+}
+
+void session_remove(const char *directory)
+{
+	DIR *d = opendir(directory);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(d), entry->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(directory);
+}
+
+void session_release(struct session *session)
+{
+	free(session->directory);
+	free(session->agent);
+	memset(session, 0, sizeof(*session));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session: a directory (mode 0700) with the segments of one `memtrack run`, and the environment by which agents
+ * find it.  Lies under /dev/shm when there is room, else under $TMPDIR, else beside the output; --session-dir overrides.
+ */
+#ifndef MEMTRACK_CMD_SESSION_H
+#define MEMTRACK_CMD_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/diag.h"
+
+struct session_options {
+	const char *base;   /* --session-dir; NULL: choose */
+	const char *beside; /* directory of the output */
+	uint32_t depth, buckets;
+	bool follow;
+};
+
+struct session {
+	char *directory;
+	char *agent; /* path of libmemtrack.so as LD_PRELOAD takes it */
+};
+
+int session_create(struct session *session, const struct session_options *options, struct diag *diag)
+	__attribute__((warn_unused_result));
+/* Makes spares where some were claimed. */
+void session_refill(const struct session *session);
+/* Sets LD_PRELOAD and MEMTRACK_SESSION in this process, for the target to inherit. */
+int session_export(const struct session *session, const struct session_options *options, struct diag *diag)
+	__attribute__((warn_unused_result));
+/* Removes the directory. */
+void session_remove(const char *directory);
+/* Leaves the directory as it is. */
+void session_release(struct session *session);
+
+/* The agent's library beside this binary, in the build tree or installed; malloc'ed, NULL with *diag filled. */
+char *session_find_agent(struct diag *diag);
+
+#endif

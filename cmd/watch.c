@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Outside view of the recorded processes; see watch.h. */
+#include "cmd/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cycles.h"
+#include "cmd/image.h"
+
+enum {
+	MOST_SAMPLES = 512, /* of one process; then every other one goes and the rate halves */
+	FIRST_INTERVAL_NS = 5 * 1000 * 1000,
+	MOST_OPEN = 256, /* descriptors kept for reading */
+};
+
+uint64_t watch_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int watch_init(struct watch *watch, const char *directory)
+{
+	memset(watch, 0, sizeof(*watch));
+	watch->directory = strdup(directory);
+	watch->tsc_start = cycles_now();
+	watch->monotonic_start = watch_now_ns();
+	return watch->directory ? 0 : -ENOMEM;
+}
+
+void watch_release(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		free(watch->images[i].path);
+		free(watch->images[i].samples);
+		if (watch->images[i].fd >= 0)
+			close(watch->images[i].fd);
+	}
+	free(watch->images);
+	free(watch->directory);
+	memset(watch, 0, sizeof(*watch));
+}
+
+double watch_cycles_per_ns(const struct watch *watch)
+{
+	uint64_t passed = watch_now_ns() - watch->monotonic_start;
+	struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+
+	if (passed < (uint64_t)pause.tv_nsec)
+		nanosleep(&pause, NULL);
+	passed = watch_now_ns() - watch->monotonic_start;
+	return (double)(cycles_now() - watch->tsc_start) / (double)passed;
+}
+
+static bool is_known(const struct watch *watch, const char *name)
+{
+	for (size_t i = watch->count; i-- > 0;)
+		if (strcmp(strrchr(watch->images[i].path, '/') + 1, name) == 0)
+			return true;
+	return false;
+}
+
+static void add_image(struct watch *watch, const char *name)
+{
+	struct watched *w;
+
+	if (watch->count == watch->room) {
+		size_t room = watch->room ? 2 * watch->room : 16;
+
+		w = realloc(watch->images, room * sizeof(*w));
+		if (!w)
+			return;
+		watch->images = w;
+		watch->room = room;
+	}
+	w = &watch->images[watch->count];
+	*w = (struct watched){ .fd = -1, .sample_every_ns = FIRST_INTERVAL_NS };
+	if (asprintf(&w->path, "%s/%s", watch->directory, name) >= 0)
+		watch->count++;
+}
+
+static void find_images(struct watch *watch)
+{
+	DIR *directory = opendir(watch->directory);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		if (strncmp(entry->d_name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 &&
+		    !is_known(watch, entry->d_name))
+			add_image(watch, entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
+static bool make_ready(struct watched *w)
+{
+	struct diag diag;
+	int fd = w->fd >= 0 ? w->fd : open(w->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	w->ready = image_read_header(fd, &w->header, &diag) == 0;
+	if (w->ready && fd < MOST_OPEN)
+		w->fd = fd;
+	else {
+		close(fd);
+		w->fd = -1;
+	}
+	return w->ready;
+}
+
+/* Resident bytes from /proc; -1 when the process is gone or a zombie. */
+static int64_t read_rss(pid_t pid)
+{
+	char path[64], text[128];
+	unsigned long size, resident;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	if (sscanf(text, "%lu %lu", &size, &resident) != 2 || size == 0)
+		return -1;
+	return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+static void thin_out(struct watched *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->sample_count; i += 2)
+		w->samples[kept++] = w->samples[i];
+	w->sample_count = kept;
+	w->sample_every_ns *= 2;
+}
+
+static void add_sample(struct watched *w, const struct rec_sample *sample)
+{
+	if (w->sample_count == MOST_SAMPLES)
+		thin_out(w);
+	if (w->sample_count == w->sample_room) {
+		size_t room = w->sample_room ? 2 * w->sample_room : 16;
+		struct rec_sample *samples = realloc(w->samples, room * sizeof(*samples));
+
+		if (!samples)
+			return;
+		w->samples = samples;
+		w->sample_room = room;
+	}
+	w->samples[w->sample_count++] = *sample;
+}
+
+static void end_image(struct watched *w, uint64_t now)
+{
+	w->ended = true;
+	w->end_monotonic_ns = now;
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+}
+
+static void take_sample(struct watched *w, uint64_t now)
+{
+	int64_t rss = read_rss(w->header.pid);
+	struct image_totals totals;
+
+	if (rss < 0) {
+		if (kill(w->header.pid, 0) < 0 && errno == ESRCH)
+			end_image(w, now);
+		return;
+	}
+	if (rss > w->peak_rss_bytes)
+		w->peak_rss_bytes = rss;
+	if (w->fd < 0 || image_read_header(w->fd, &w->header, NULL) < 0)
+		return;
+	totals = image_read_totals(w->fd, &w->header);
+	add_sample(w, &(struct rec_sample){
+			      .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
+			      .heap_bytes = totals.bytes,
+			      .blocks = totals.blocks,
+			      .rss_bytes = rss,
+		      });
+}
+
+/* A later image of the same pid: this one has ended by exec. */
+static void end_replaced(struct watch *watch, const struct watched *newer)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *w = &watch->images[i];
+
+		if (w != newer && w->ready && !w->ended && w->header.pid == newer->header.pid &&
+		    w->header.start_monotonic_ns < newer->header.start_monotonic_ns)
+			end_image(w, newer->header.start_monotonic_ns);
+	}
+}
+
+void watch_look(struct watch *watch)
+{
+	uint64_t now = watch_now_ns();
+
+	find_images(watch);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *w = &watch->images[i];
+
+		if (w->ended)
+			continue;
+		if (!w->ready) {
+			if (!make_ready(w))
+				continue;
+			end_replaced(watch, w);
+		}
+		if (now < w->header.start_monotonic_ns + w->next_sample_ns)
+			continue;
+		take_sample(w, now);
+		w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;
+	}
+}
+
+void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes)
+{
+	struct watched *last = NULL;
+
+	watch_look(watch);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *w = &watch->images[i];
+
+		if (w->ready && w->header.pid == pid && !w->status_known &&
+		    (!last || w->header.start_monotonic_ns > last->header.start_monotonic_ns))
+			last = w;
+	}
+	if (!last)
+		return;
+	last->status_known = true;
+	last->status = status;
+	if (peak_rss_bytes > last->peak_rss_bytes)
+		last->peak_rss_bytes = peak_rss_bytes;
+	if (!last->ended)
+		end_image(last, watch_now_ns());
+}
+
+size_t watch_running(const struct watch *watch)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < watch->count; i++)
+		running += watch->images[i].ready && !watch->images[i].ended &&
+		           read_rss(watch->images[i].header.pid) >= 0;
+	return running;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watching the process images of a session from outside while they run: which segments there are, heap and RSS over
+ * time, and how each process ended.  Reads only; the target never waits for it.
+ */
+#ifndef MEMTRACK_CMD_WATCH_H
+#define MEMTRACK_CMD_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/layout.h"
+#include "report/recording.h"
+
+/* A process image, known by its segment file. */
+struct watched {
+	char *path; /* of the segment */
+	int fd;     /* kept open while the process lives; -1 */
+	bool ready; /* header read */
+	struct seg_header header;
+	bool ended;
+	bool status_known;
+	int status; /* as from waitpid */
+	uint64_t end_monotonic_ns;
+	int64_t peak_rss_bytes;
+	struct rec_sample *samples;
+	size_t sample_count, sample_room;
+	uint64_t sample_every_ns, next_sample_ns; /* since its start */
+};
+
+/* CLOCK_MONOTONIC. */
+uint64_t watch_now_ns(void);
+
+struct watch {
+	char *directory;
+	struct watched *images;
+	size_t count, room;
+	uint64_t tsc_start, monotonic_start; /* a pair taken at the same time, to convert cycle counts */
+};
+
+int watch_init(struct watch *watch, const char *directory) __attribute__((warn_unused_result));
+void watch_release(struct watch *watch);
+/* Finds new images, and takes a sample of each that is due. */
+void watch_look(struct watch *watch);
+/* `pid` was reaped. */
+void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes);
+/* Are recorded processes left that run? */
+size_t watch_running(const struct watch *watch);
+/* Cycles per nanosecond, by what has passed since watch_init (waits a little when that is too short). */
+double watch_cycles_per_ns(const struct watch *watch);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What model.c, model_code.c and rows.c share: reading one recording's tables
+ * into the model.
+ */
+#ifndef MEMTRACK_REPORT_MODEL_PRIVATE_H
+#define MEMTRACK_REPORT_MODEL_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "report/model.h"
+#include "report/recording_private.h"
+
+#define ROW_COLUMNS_MAX 24
+
+/* From row ids of one file to ids of the model; both count from 1. */
+struct id_map {
+	uint32_t *ids;
+	size_t count, room;
+};
+
+struct loader {
+	struct model *model;
+	const struct model_options *options;
+	struct recording *rec;
+	struct diag *diag;
+	uint32_t file;
+	size_t first_process; /* of this file in model->processes */
+	int64_t text_bytes;   /* read so far; can never exceed the file's size */
+	struct id_map strings, modules, locations, nodes;
+	struct id_map processes; /* to index + 1 in model->processes */
+};
+
+/*
+ * Rows of integers.  Tables are read in the order of their keys, without ORDER
+ * BY: a sort would first read all that a damaged tree claims to hold, while a
+ * key out of order is seen at once.
+ */
+struct rows {
+	struct loader *loader;
+	sqlite3_stmt *statement;
+	const char *table;
+	int column_count;
+	int64_t row_count; /* never more than the file has bytes */
+	int64_t values
+		[ROW_COLUMNS_MAX]; /* 0 for a column that is no integer and is allowed not to be */
+	unsigned other_columns;	   /* mask of columns that may be text or blob */
+};
+
+int rows_open(struct rows *rows, struct loader *loader, const char *table, const char *sql)
+	__attribute__((warn_unused_result));
+/* 1 a row, 0 the end, or an error. */
+int rows_next(struct rows *rows) __attribute__((warn_unused_result));
+void rows_close(struct rows *rows);
+/* "cannot read 'x.dat': damaged: TABLE WHAT". */
+int rows_damaged(const struct rows *rows, const char *what);
+
+int loader_no_memory(struct loader *loader);
+/* Maps the next row id; *error is set when `row` is not dense or memory ends. */
+int id_map_add(struct rows *rows, struct id_map *map, int64_t row, uint32_t id)
+	__attribute__((warn_unused_result));
+/* A reference to another table's row; 0 = none. */
+int id_map_get(const struct rows *rows, const struct id_map *map, int64_t row, uint32_t *id)
+	__attribute__((warn_unused_result));
+
+int model_load_strings(struct loader *loader) __attribute__((warn_unused_result));
+/* Modules, locations, frames, nodes. */
+int model_load_code(struct loader *loader) __attribute__((warn_unused_result));
+/* Processes and their arguments. */
+int model_load_processes(struct loader *loader) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the writer and the reader of recordings share: life cycle and the
+ * wording of SQLite's errors.
+ */
+#include "report/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/recording_private.h"
+
+void rec_free(struct recording *rec)
+{
+	if (!rec)
+		return;
+	for (size_t i = 0; i < REC_STATEMENTS; i++)
+		sqlite3_finalize(rec->statements[i]);
+	rec_close_database(rec);
+	pool_release(&rec->strings);
+	free(rec->temp_path);
+	free(rec->path);
+	free(rec);
+}
+
+int rec_system_error(struct recording *rec, const char *verb, int error, struct diag *diag)
+{
+	diag_set(diag, -error, "cannot %s '%s': %s", verb, rec->path, strerror(error));
+	if (error == ENOSPC || error == EDQUOT)
+		diag_hint(diag, "free some space, or choose another place with --output");
+	return -error;
+}
+
+int rec_sqlite_error(struct recording *rec, const char *verb, int result, struct diag *diag)
+{
+	int error = rec->db ? sqlite3_system_errno(rec->db) : 0;
+	switch (result & 0xff) {
+	case SQLITE_NOMEM:
+		return diag_set(diag, -ENOMEM, "cannot %s '%s': out of memory", verb, rec->path);
+	case SQLITE_FULL:
+		return rec_system_error(rec, verb, error ? error : ENOSPC, diag);
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		if (result == SQLITE_IOERR_SHORT_READ)
+			break;
+		return rec_system_error(rec, verb, error ? error : EIO, diag);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		break;
+	default:
+		/*
+		 * A table or column that is missing, a value too large: not
+		 * what the writer wrote.
+		 */
+		return diag_set(diag, -EBADMSG, "cannot %s '%s': damaged: %s", verb, rec->path,
+				rec->db ? sqlite3_errmsg(rec->db) : sqlite3_errstr(result));
+	}
+	return diag_set(diag, -EBADMSG, "cannot %s '%s': the file is damaged", verb, rec->path);
+}
+
+struct sqlite3 *rec_database(struct recording *rec)
+{
+	return rec->db;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What recording.c, recording_write.c and recording_read.c share. */
+#ifndef MEMTRACK_REPORT_RECORDING_PRIVATE_H
+#define MEMTRACK_REPORT_RECORDING_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "report/pool.h"
+#include "report/recording.h"
+
+#define REC_APPLICATION_ID 0x6d74726b
+#define REC_VERSION	   1
+
+enum rec_statement {
+	REC_INSERT_STRING,
+	REC_INSERT_PROCESS,
+	REC_INSERT_ARGV,
+	REC_INSERT_MODULE,
+	REC_INSERT_LOCATION,
+	REC_INSERT_FRAME,
+	REC_INSERT_NODE,
+	REC_INSERT_STACK,
+	REC_INSERT_SAMPLE,
+	REC_STATEMENTS,
+};
+
+/*
+ * A reader has only the connection, path and file_size.  A writer whose target is /dev/null
+ * has no db: it hands out ids and stores nothing.
+ */
+struct recording {
+	sqlite3 *db;
+	sqlite3_vfs vfs; /* the connection's own; registered while zName is set */
+	char vfs_name[32];
+	char *path;
+	int64_t file_size;
+
+	char *temp_path; /* where the writer writes; NULL once it is renamed or gone */
+	sqlite3_stmt *statements[REC_STATEMENTS];
+	struct pool strings;
+	int64_t strings_written;		      /* pool ids up to here are rows */
+	int64_t processes, modules, locations, nodes; /* ids given out */
+	int failed; /* the first error: no later call may hide it */
+	struct diag failure;
+};
+
+/* Closes and frees everything; the temporary file is left alone. */
+void rec_free(struct recording *rec);
+/* "cannot VERB 'PATH': why", from an errno; returns -errno. */
+int rec_system_error(struct recording *rec, const char *verb, int error, struct diag *diag);
+/* The same from the database's last error.  Returns the -errno that fits. */
+int rec_sqlite_error(struct recording *rec, const char *verb, int result, struct diag *diag);
+
+/* Set or clear rec->db; both return SQLite's result. */
+int rec_open_database(struct recording *rec, const char *path, int flags);
+int rec_close_database(struct recording *rec);
+
+#endif

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer of recordings: called by cmd/collect.c when a run ends.  All goes
+ * to a temporary file beside the target without journal or syncs: until the
+ * final rename nobody else can see it, and a writer that dies leaves the target
+ * as it was.
+ */
+#include "report/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/recording_private.h"
+#include "report/schema.h"
+#include "report/version.h"
+
+#define PAGE_BYTES    8192
+#define BASE_NAME_MAX 200 /* of the temporary name, so that it fits NAME_MAX */
+
+static const char *const statement_sql[REC_STATEMENTS] = {
+	[REC_INSERT_STRING] = "INSERT INTO string VALUES (?, ?)",
+	[REC_INSERT_PROCESS] =
+		"INSERT INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_ARGV] = "INSERT INTO process_argv VALUES (?,?,?)",
+	[REC_INSERT_MODULE] = "INSERT INTO module VALUES (?,?,?,?)",
+	[REC_INSERT_LOCATION] = "INSERT INTO location VALUES (?,?,?)",
+	[REC_INSERT_FRAME] = "INSERT INTO location_frame VALUES (?,?,?,?,?,?)",
+	[REC_INSERT_NODE] = "INSERT INTO node VALUES (?,?,?)",
+	[REC_INSERT_STACK] = "INSERT INTO stack VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_SAMPLE] = "INSERT INTO sample VALUES (?,?,?,?,?)",
+};
+
+/* Keeps the first failure: what follows from it is no news. */
+static int fail(struct recording *rec, int error, struct diag *diag)
+{
+	if (!rec->failed) {
+		rec->failed = error;
+		if (diag)
+			rec->failure = *diag;
+	}
+	return error;
+}
+
+/*
+ * Why no more can be written: SQLite often no longer knows the errno, so the
+ * same is tried again.
+ */
+static int write_errno(const struct recording *rec)
+{
+	char page[PAGE_BYTES] = { 0 };
+	int fd = rec->temp_path ? open(rec->temp_path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return errno;
+	int error = 0;
+	/* A first write may still fill what is left of a page. */
+	for (int i = 0; i < 2 && !error; i++) {
+		ssize_t written = write(fd, page, sizeof(page));
+		error = written < 0 ? errno : 0;
+	}
+	close(fd);
+	return error;
+}
+
+static int fail_sqlite(struct recording *rec, int result, struct diag *diag)
+{
+	struct diag local;
+	int primary = result & 0xff;
+	int cause = primary == SQLITE_FULL || primary == SQLITE_IOERR ? write_errno(rec) : 0;
+	int error = cause ? rec_system_error(rec, "write", cause, &local)
+			  : rec_sqlite_error(rec, "write", result, &local);
+	if (diag)
+		*diag = local;
+	return fail(rec, error, &local);
+}
+
+static int fail_argument(struct recording *rec, const char *what, struct diag *diag)
+{
+	diag_set(diag, -EINVAL, "cannot write '%s': a %s that was never added is named", rec->path,
+		 what);
+	return fail(rec, -EINVAL, diag);
+}
+
+/* The failure of an earlier call, again; 0 when all went well so far. */
+static int check(struct recording *rec, struct diag *diag)
+{
+	if (rec->failed && diag)
+		*diag = rec->failure;
+	return rec->failed;
+}
+
+static int run_statement(struct recording *rec, sqlite3_stmt *statement, struct diag *diag)
+{
+	int result = sqlite3_step(statement);
+	sqlite3_reset(statement);
+	return result == SQLITE_DONE ? 0
+				     : fail_sqlite(rec, sqlite3_extended_errcode(rec->db), diag);
+}
+
+static int insert(struct recording *rec, enum rec_statement which, const int64_t *values,
+		  size_t count, struct diag *diag)
+{
+	sqlite3_stmt *statement = rec->statements[which];
+	if (!rec->db)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		sqlite3_bind_int64(statement, (int)i + 1, values[i]);
+	return run_statement(rec, statement, diag);
+}
+
+#define INSERT(rec, which, values, diag) \
+ insert(rec, which, values, sizeof(values) / sizeof((values)[0]), diag)
+
+/* Sets *id to the string's id, 0 for NULL. */
+static int add_string(struct recording *rec, const char *text, int64_t *id, struct diag *diag)
+{
+	*id = 0;
+	if (!text)
+		return 0;
+	size_t length = strlen(text);
+	*id = pool_add(&rec->strings, text, length);
+	if (!*id) {
+		diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
+		return fail(rec, -ENOMEM, diag);
+	}
+	if (*id <= rec->strings_written)
+		return 0;
+	rec->strings_written = *id;
+	if (!rec->db)
+		return 0;
+	sqlite3_stmt *statement = rec->statements[REC_INSERT_STRING];
+	sqlite3_bind_int64(statement, 1, *id);
+	sqlite3_bind_text64(statement, 2, text, length, SQLITE_STATIC, SQLITE_UTF8);
+	int error = run_statement(rec, statement, diag);
+	sqlite3_clear_bindings(statement);
+	return error;
+}
+
+/*
+ * Where the file will really be: a symbolic link stays, what it points to is
+ * replaced.
+ */
+static char *real_target(const char *path)
+{
+	char *real = realpath(path, NULL);
+	if (real || errno == ENOMEM)
+		return real;
+	/*
+	 * A relative name gets "./", so that SQLite takes no name for a URI or
+	 * a special word.
+	 */
+	char *copy = NULL;
+	if (asprintf(&copy, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
+		return NULL;
+	return copy;
+}
+
+static bool is_dev_null(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+/* Refuses targets that a rename would destroy; *discard is set for /dev/null. */
+static int check_target(const char *path, bool *discard, struct diag *diag)
+{
+	struct stat st;
+	*discard = false;
+	if (path[0] == '\0')
+		return diag_set(diag, -ENOENT,
+				"cannot write '': the name of the output file is empty");
+	if (stat(path, &st))
+		return 0;
+	if (is_dev_null(&st)) {
+		*discard = true;
+		return 0;
+	}
+	if (S_ISDIR(st.st_mode))
+		return diag_set(diag, -EISDIR, "cannot write '%s': it is a directory", path);
+	if (!S_ISREG(st.st_mode)) {
+		diag_set(diag, -EINVAL, "cannot write '%s': not a regular file", path);
+		diag_hint(diag, "a recording is a database and cannot be streamed; name a file");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static char *temp_name(const char *target, int attempt)
+{
+	const char *slash = strrchr(target, '/');
+	int directory = slash ? (int)(slash + 1 - target) : 0;
+	char *name = NULL;
+	if (asprintf(&name, "%.*s.%.*s.tmp-%d", directory, target, BASE_NAME_MAX,
+		     target + directory, (int)getpid() + attempt) < 0)
+		return NULL;
+	return name;
+}
+
+/*
+ * Creates the temporary file, never following or reusing what another process
+ * left there.
+ */
+static int create_temp(struct recording *rec, const char *shown, struct diag *diag)
+{
+	for (int attempt = 0; attempt < 100; attempt++) {
+		free(rec->temp_path);
+		rec->temp_path = temp_name(rec->path, attempt);
+		if (!rec->temp_path)
+			return diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", shown);
+		int fd = open(rec->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	int error = errno;
+	free(rec->temp_path);
+	rec->temp_path = NULL;
+	return diag_set(diag, -error, "cannot write '%s': %s", shown, strerror(error));
+}
+
+static int add_meta(struct recording *rec, const char *key, const char *text, int64_t number,
+		    struct diag *diag)
+{
+	sqlite3_stmt *statement = NULL;
+	int result =
+		sqlite3_prepare_v2(rec->db, "INSERT INTO meta VALUES (?, ?)", -1, &statement, NULL);
+	if (result != SQLITE_OK)
+		return fail_sqlite(rec, result, diag);
+	sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+	if (text)
+		sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
+	else
+		sqlite3_bind_int64(statement, 2, number);
+	int error = run_statement(rec, statement, diag);
+	sqlite3_finalize(statement);
+	return error;
+}
+
+static int add_metadata(struct recording *rec, const char *host, const char *options,
+			struct diag *diag)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t created_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	int error = add_meta(rec, "memtrack_version", MEMTRACK_VERSION, 0, diag);
+	if (!error)
+		error = add_meta(rec, "min_readable_version", NULL, 1, diag);
+	if (!error)
+		error = add_meta(rec, "host", host ? host : "", 0, diag);
+	if (!error)
+		error = add_meta(rec, "options", options ? options : "", 0, diag);
+	if (!error)
+		error = add_meta(rec, "created_ns", NULL, created_ns, diag);
+	return error;
+}
+
+static int prepare_statements(struct recording *rec, struct diag *diag)
+{
+	for (size_t i = 0; i < REC_STATEMENTS; i++) {
+		int result =
+			sqlite3_prepare_v3(rec->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+					   &rec->statements[i], NULL);
+		if (result != SQLITE_OK)
+			return fail_sqlite(rec, result, diag);
+	}
+	return 0;
+}
+
+static int open_database(struct recording *rec, struct diag *diag)
+{
+	static const char settings[] =
+		"PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; BEGIN";
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+	int result = rec_open_database(rec, rec->temp_path, flags);
+	if (result == SQLITE_OK) {
+		sqlite3_extended_result_codes(rec->db, 1);
+		result = sqlite3_exec(rec->db, settings, NULL, NULL, NULL);
+	}
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(rec->db, rec_schema_sql, NULL, NULL, NULL);
+	return result == SQLITE_OK ? prepare_statements(rec, diag) : fail_sqlite(rec, result, diag);
+}
+
+static int start_file(struct recording *rec, const char *path, const char *host,
+		      const char *options, struct diag *diag)
+{
+	int error = create_temp(rec, path, diag);
+	if (!error)
+		error = open_database(rec, diag);
+	if (!error)
+		error = add_metadata(rec, host, options, diag);
+	return error;
+}
+
+int rec_create(struct recording **out, const char *path, const char *host, const char *options,
+	       struct diag *diag)
+{
+	bool discard;
+	*out = NULL;
+	int error = check_target(path, &discard, diag);
+	if (error)
+		return error;
+	struct recording *rec = calloc(1, sizeof(*rec));
+	if (rec)
+		rec->path = real_target(path);
+	if (!rec || !rec->path) {
+		rec_free(rec);
+		return diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", path);
+	}
+	if (!discard)
+		error = start_file(rec, path, host, options, diag);
+	if (error) {
+		rec_abandon(rec);
+		return error;
+	}
+	*out = rec;
+	return 0;
+}
+
+static int add_argv(struct recording *rec, int64_t process, const char *const *argv,
+		    struct diag *diag)
+{
+	for (int64_t seq = 0; argv && argv[seq]; seq++) {
+		int64_t value;
+		int error = add_string(rec, argv[seq], &value, diag);
+		const int64_t values[] = { process, seq, value };
+		if (!error)
+			error = INSERT(rec, REC_INSERT_ARGV, values, diag);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int rec_add_process(struct recording *rec, const struct rec_process *p, rec_id *id,
+		    struct diag *diag)
+{
+	int64_t executable, allocator, notes;
+	int error = check(rec, diag);
+	if (!error && (p->parent.v < 0 || p->parent.v > rec->processes))
+		error = fail_argument(rec, "parent process", diag);
+	if (!error)
+		error = add_string(rec, p->executable, &executable, diag);
+	if (!error)
+		error = add_string(rec, p->allocator, &allocator, diag);
+	if (!error)
+		error = add_string(rec, p->notes, &notes, diag);
+	if (error)
+		return error;
+	const int64_t values[] = {
+		rec->processes + 1,
+		p->pid,
+		p->parent_pid,
+		p->parent.v,
+		executable,
+		p->start_time_ns,
+		p->duration_ns,
+		p->exit_code,
+		p->exit_signal,
+		p->complete,
+		p->exec_ended,
+		allocator,
+		p->peak_bytes,
+		p->peak_blocks,
+		p->peak_time_ns,
+		p->peak_error_bytes,
+		(int64_t)p->unknown_frees,
+		(int64_t)p->double_frees,
+		(int64_t)p->dropped_events,
+		(int64_t)p->unattributed,
+		(int64_t)p->truncated_events,
+		(int64_t)p->threads,
+		p->peak_rss_bytes,
+		notes,
+	};
+	error = INSERT(rec, REC_INSERT_PROCESS, values, diag);
+	if (error)
+		return error;
+	id->v = ++rec->processes;
+	return add_argv(rec, id->v, p->argv, diag);
+}
+
+int rec_add_module(struct recording *rec, const struct rec_module *module, rec_id *id,
+		   struct diag *diag)
+{
+	int64_t path, symbols;
+	int error = check(rec, diag);
+	if (!error)
+		error = add_string(rec, module->path, &path, diag);
+	if (!error)
+		error = add_string(rec, module->symbols, &symbols, diag);
+	if (error)
+		return error;
+	id->v = ++rec->modules;
+	if (!rec->db)
+		return 0;
+	sqlite3_stmt *statement = rec->statements[REC_INSERT_MODULE];
+	sqlite3_bind_int64(statement, 1, id->v);
+	sqlite3_bind_int64(statement, 2, path);
+	if (module->build_id_size)
+		sqlite3_bind_blob64(statement, 3, module->build_id, module->build_id_size,
+				    SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 4, symbols);
+	error = run_statement(rec, statement, diag);
+	sqlite3_clear_bindings(statement);
+	return error;
+}
+
+static int add_frame(struct recording *rec, int64_t location, size_t seq,
+		     const struct rec_frame *frame, struct diag *diag)
+{
+	int64_t function, file;
+	int error = add_string(rec, frame->function, &function, diag);
+	if (!error)
+		error = add_string(rec, frame->file, &file, diag);
+	if (error)
+		return error;
+	const int64_t values[] = { location, (int64_t)seq, function,
+				   file,     frame->line,  frame->inlined };
+	return INSERT(rec, REC_INSERT_FRAME, values, diag);
+}
+
+int rec_add_location(struct recording *rec, rec_id module, uint64_t address,
+		     const struct rec_frame *frames, size_t count, rec_id *id, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (module.v < 0 || module.v > rec->modules))
+		error = fail_argument(rec, "module", diag);
+	if (error)
+		return error;
+	const int64_t values[] = { rec->locations + 1, module.v, (int64_t)address };
+	error = INSERT(rec, REC_INSERT_LOCATION, values, diag);
+	if (error)
+		return error;
+	id->v = ++rec->locations;
+	for (size_t i = 0; !error && i < count; i++)
+		error = add_frame(rec, id->v, i, &frames[i], diag);
+	return error;
+}
+
+int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *id,
+		 struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (parent.v < 0 || parent.v > rec->nodes))
+		error = fail_argument(rec, "parent node", diag);
+	if (!error && (location.v < 0 || location.v > rec->locations))
+		error = fail_argument(rec, "location", diag);
+	if (error)
+		return error;
+	const int64_t values[] = { rec->nodes + 1, parent.v, location.v };
+	error = INSERT(rec, REC_INSERT_NODE, values, diag);
+	if (!error)
+		id->v = ++rec->nodes;
+	return error;
+}
+
+int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
+		  const struct costs *c, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (!error && (node.v < 0 || node.v > rec->nodes))
+		error = fail_argument(rec, "node", diag);
+	if (error)
+		return error;
+	const int64_t values[] = {
+		process.v,
+		node.v,
+		end,
+		(int64_t)c->allocations,
+		(int64_t)c->allocated_bytes,
+		(int64_t)c->frees,
+		(int64_t)c->freed_bytes,
+		(int64_t)c->temporary_allocations,
+		(int64_t)c->reallocations,
+		c->peak_blocks,
+		c->peak_bytes,
+		c->leaked_blocks,
+		c->leaked_bytes,
+	};
+	return INSERT(rec, REC_INSERT_STACK, values, diag);
+}
+
+int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *s,
+		   struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (error)
+		return error;
+	const int64_t values[] = { process.v, s->t_ns, s->heap_bytes, s->blocks, s->rss_bytes };
+	return INSERT(rec, REC_INSERT_SAMPLE, values, diag);
+}
+
+static int commit(struct recording *rec, struct diag *diag)
+{
+	for (size_t i = 0; i < REC_STATEMENTS; i++) {
+		sqlite3_finalize(rec->statements[i]);
+		rec->statements[i] = NULL;
+	}
+	int result = sqlite3_exec(rec->db, "COMMIT", NULL, NULL, NULL);
+	if (result != SQLITE_OK)
+		return fail_sqlite(rec, result, diag);
+	result = rec_close_database(rec);
+	return result == SQLITE_OK ? 0 : fail_sqlite(rec, result, diag);
+}
+
+/*
+ * The one sync of a recording: the rename must never make a file visible whose
+ * bytes are not there.
+ */
+static int sync_file(struct recording *rec, struct diag *diag)
+{
+	int fd = open(rec->temp_path, O_RDONLY | O_CLOEXEC);
+	int error = fd < 0 || fsync(fd) ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (error && error != EINVAL && error != ENOSYS)
+		return diag_set(diag, -error, "cannot write '%s': %s", rec->path, strerror(error));
+	return 0;
+}
+
+/*
+ * An existing file becomes PATH.old.  What is no regular file appeared only
+ * now: leave it alone.
+ */
+static int keep_old(struct recording *rec, struct diag *diag)
+{
+	struct stat st;
+	char *old = NULL;
+	if (lstat(rec->path, &st))
+		return 0;
+	if (S_ISLNK(st.st_mode) && stat(rec->path, &st))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return diag_set(diag, -EEXIST,
+				"cannot write '%s': something that is no regular file came there",
+				rec->path);
+	if (asprintf(&old, "%s.old", rec->path) < 0)
+		return diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
+	int error = rename(rec->path, old) ? errno : 0;
+	if (error)
+		diag_set(diag, -error, "cannot keep '%s' as '%s': %s", rec->path, old,
+			 strerror(error));
+	free(old);
+	return -error;
+}
+
+/*
+ * From here on the recording is whole: when its name cannot be had, it stays
+ * under the temporary one.
+ */
+static int publish(struct recording *rec, struct diag *diag)
+{
+	int error = keep_old(rec, diag);
+	if (!error && rename(rec->temp_path, rec->path)) {
+		error = -errno;
+		diag_set(diag, error, "cannot rename '%s' to '%s': %s", rec->temp_path, rec->path,
+			 strerror(-error));
+	}
+	if (error)
+		diag_hint(diag, "the recording is complete in '%s'", rec->temp_path);
+	free(rec->temp_path);
+	rec->temp_path = NULL;
+	return error;
+}
+
+int rec_finish(struct recording *rec, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && rec->db)
+		error = commit(rec, diag);
+	if (!error && rec->temp_path)
+		error = sync_file(rec, diag);
+	if (!error && rec->temp_path)
+		error = publish(rec, diag);
+	rec_abandon(rec);
+	return error;
+}
+
+void rec_abandon(struct recording *rec)
+{
+	if (rec && rec->temp_path)
+		unlink(rec->temp_path);
+	rec_free(rec);
+}

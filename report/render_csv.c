@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `report --format csv` (RFC 4180): a header line, then one line a row of the
+ * table; no stacks.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "report/render.h"
+#include "report/sites.h"
+#include "report/utf8.h"
+
+static int put_field(FILE *out, const char *text)
+{
+	if (!text)
+		return 0;
+	char *clean = utf8_clean(text, 0);
+	if (!clean)
+		return -ENOMEM;
+	if (!strpbrk(clean, ",\"\r\n")) {
+		fputs(clean, out);
+	} else {
+		fputc('"', out);
+		for (const char *p = clean; *p; p++) {
+			if (*p == '"')
+				fputc('"', out);
+			fputc(*p, out);
+		}
+		fputc('"', out);
+	}
+	free(clean);
+	return 0;
+}
+
+static int put_names(FILE *out, const struct model *model, const struct site *site)
+{
+	if (site->process)
+		fprintf(out, "%d", model->processes[site->process - 1].rec.pid);
+	fputc(',', out);
+	int error = put_field(out, model_text(model, site->function));
+	fputc(',', out);
+	if (!error)
+		error = put_field(out, model_text(model, site->file));
+	fputc(',', out);
+	if (site->line)
+		fprintf(out, "%" PRIu32, site->line);
+	fputc(',', out);
+	return error ? error : put_field(out, model_text(model, site->module));
+}
+
+int render_csv(const struct report *report)
+{
+	FILE *out = report->options->out;
+	fputs("pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,leaked_bytes,"
+	      "leaked_blocks,temporary_allocations,stacks\n",
+	      out);
+	for (size_t i = 0; i < report->shown; i++) {
+		const struct site *site = &report->table->sites[i];
+		const struct costs *c = &site->costs;
+		int error = put_names(out, report->model, site);
+		if (error)
+			return error;
+		fprintf(out,
+			",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+			",%" PRIu64 ",%" PRIu32 "\n",
+			c->allocations, c->allocated_bytes, c->peak_bytes, c->peak_blocks,
+			c->leaked_bytes, c->leaked_blocks, c->temporary_allocations,
+			site->stack_count);
+	}
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `memtrack report` below the command line: loads recordings, groups their
+ * stacks and renders a table. cmd/report.c fills the options; option parsing,
+ * help and completion use the name tables here. Threads: none is started, no
+ * state is kept between calls.
+ */
+#ifndef MEMTRACK_REPORT_REPORT_H
+#define MEMTRACK_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "report/diag.h"
+
+enum report_sort {
+	REPORT_SORT_PEAK,
+	REPORT_SORT_LEAKED,
+	REPORT_SORT_ALLOCATED,
+	REPORT_SORT_ALLOCATIONS,
+	REPORT_SORT_TEMPORARY,
+};
+
+enum report_by {
+	REPORT_BY_SITE,
+	REPORT_BY_STACK,
+	REPORT_BY_FUNCTION, /* function, file and module: costs by the function of the site ("self") */
+	REPORT_BY_FILE,	    /* costs by the source file of the site */
+	REPORT_BY_MODULE, /* costs by the module of the site */
+	REPORT_BY_TAG,
+	REPORT_BY_THREAD,
+	REPORT_BY_SIZE,
+	REPORT_BY_PROCESS,
+};
+
+enum report_format {
+	REPORT_FORMAT_TEXT,
+	REPORT_FORMAT_JSON,
+	REPORT_FORMAT_CSV,
+};
+
+struct report_name {
+	const char *name;
+	const char *help; /* a few words, lower case, no final dot */
+};
+
+/* Indexed by the enums above; ended by a NULL name. */
+extern const struct report_name report_sort_names[];
+extern const struct report_name report_by_names[];
+extern const struct report_name report_format_names[];
+
+/* The index of `name` in a table, or -1. */
+int report_name_find(const struct report_name *names, const char *name);
+
+struct report_list {
+	const char *const *items;
+	size_t count;
+};
+
+/*
+ * Borrowed, not copied: everything pointed to must outlive the call it is given
+ * to.
+ */
+struct report_options {
+	struct report_list files; /* at least one; several are summed */
+	enum report_format format;
+	enum report_sort sort;
+	enum report_by by;
+	int top; /* most rows; 0 = all */
+
+	/*
+	 * "function~REGEX", "file~REGEX", "module~REGEX" (POSIX extended).  A
+	 * stack is kept when every filter matches one of its frames, and no
+	 * exclude does.
+	 */
+	struct report_list filters, excludes;
+	struct report_list focus, ignore; /* the same with plain regexes on function names */
+	struct report_list plumbing;	  /* regexes on function names */
+
+	/* Which process images; the first of all when none of the three is given. */
+	bool all;
+	int process; /* 1-based in order of start; 0 = not given */
+	int pid;     /* 0 = not given */
+
+	/* Shape of the text. */
+	int frames; /* shown of each stack; 0 = all */
+	bool full_paths;
+	bool color;
+	bool utf8;
+	int width; /* columns; 0 = no limit */
+	FILE *out;
+};
+
+/*
+ * The defaults of the manual: 10 rows by site, sorted by peak, 8 frames, text
+ * of 80 columns to stdout.
+ */
+void report_options_init(struct report_options *options);
+
+/*
+ * 0, or -errno with *diag filled: -EINVAL for an option that is wrong in itself
+ * or for these recordings (a bad expression, no such process, a grouping for
+ * which no data was recorded): exit status 2. -EPIPE when the reader of `out`
+ * went away: say nothing.  Anything else: unreadable input or failing output:
+ * exit status 3.  Nothing is written to `out` before the input has been read.
+ */
+int report_run(const struct report_options *options, struct diag *diag)
+	__attribute__((warn_unused_result));
+
+#endif

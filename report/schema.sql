@@ -1,0 +1,163 @@
+-- SPDX-License-Identifier: MIT
+-- The memtrack recording, version 1.  memtrack-dat(5) describes it for users.
+--
+-- Units: bytes, blocks (counts), nanoseconds.  t_ns counts from the process's start, start_time_ns from
+-- the Unix epoch.  Ids are dense from 1 in order of insertion; 0 means none or unknown.
+-- The views at the end are the stable interface for queries; tables only ever gain columns at their end.
+-- A reader accepts a file whose meta row min_readable_version is not above its own version.
+
+PRAGMA application_id = 0x6d74726b; -- "mtrk"
+PRAGMA user_version = 1;
+
+CREATE TABLE meta (
+	key TEXT PRIMARY KEY, -- memtrack_version, min_readable_version, host, options, created_ns
+	value
+) WITHOUT ROWID;
+
+-- Each text once: paths, commands and names, as the bytes they were.
+CREATE TABLE string (
+	id INTEGER PRIMARY KEY,
+	value TEXT NOT NULL
+);
+
+-- One process image: an exec starts a new one under the same pid.
+CREATE TABLE process (
+	id INTEGER PRIMARY KEY,
+	pid INTEGER NOT NULL,
+	parent_pid INTEGER NOT NULL,
+	parent INTEGER NOT NULL,           -- process.id it was forked or exec'ed from
+	executable INTEGER NOT NULL,       -- string.id, absolute path
+	start_time_ns INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	exit_code INTEGER NOT NULL,        -- -1 unknown or killed by a signal
+	exit_signal INTEGER NOT NULL,      -- 0 none
+	complete INTEGER NOT NULL,         -- 0: the end of the process was not seen
+	exec_ended INTEGER NOT NULL,       -- 1: another image goes on under the pid
+	allocator INTEGER NOT NULL,        -- string.id, the library that served malloc
+	peak_bytes INTEGER NOT NULL,
+	peak_blocks INTEGER NOT NULL,
+	peak_time_ns INTEGER NOT NULL,
+	peak_error_bytes INTEGER NOT NULL, -- bound of the error of peak figures; 0 exact
+	unknown_frees INTEGER NOT NULL,
+	double_frees INTEGER NOT NULL,
+	dropped_events INTEGER NOT NULL,   -- not counted at all
+	unattributed INTEGER NOT NULL,     -- allocations counted without a stack
+	truncated_events INTEGER NOT NULL, -- allocations whose stack is truncated
+	threads INTEGER NOT NULL,          -- that allocated or freed
+	peak_rss_bytes INTEGER NOT NULL,
+	notes INTEGER NOT NULL             -- string.id, one line a note
+);
+
+CREATE TABLE process_argv (
+	process INTEGER NOT NULL,
+	seq INTEGER NOT NULL,  -- from 0
+	value INTEGER NOT NULL, -- string.id
+	PRIMARY KEY (process, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE module (
+	id INTEGER PRIMARY KEY,
+	path INTEGER NOT NULL,   -- string.id
+	build_id BLOB,           -- NULL: none
+	symbols INTEGER NOT NULL -- string.id: dwarf, elf, none, missing, replaced, unreadable
+);
+
+-- A place in the code.  module 0: code of no file (JIT), address absolute; else a link-time address.
+CREATE TABLE location (
+	id INTEGER PRIMARY KEY,
+	module INTEGER NOT NULL,
+	address INTEGER NOT NULL
+);
+
+-- The source-level frames of a location, from the innermost (inlined) outward.  None: no name is known.
+CREATE TABLE location_frame (
+	location INTEGER NOT NULL,
+	seq INTEGER NOT NULL,      -- from 0
+	function INTEGER NOT NULL, -- string.id
+	file INTEGER NOT NULL,     -- string.id
+	line INTEGER NOT NULL,
+	inlined INTEGER NOT NULL,  -- 1: its body stands inside the next frame
+	PRIMARY KEY (location, seq)
+) WITHOUT ROWID;
+
+-- The stack tree.  parent: the caller's node, always a smaller id; 0: this is the outermost frame.
+-- location 0: frames were left out here.
+CREATE TABLE node (
+	id INTEGER PRIMARY KEY,
+	parent INTEGER NOT NULL,
+	location INTEGER NOT NULL
+);
+
+-- What one stack cost one process.  Sums over a process are its totals.
+CREATE TABLE stack (
+	process INTEGER NOT NULL,
+	node INTEGER NOT NULL, -- the innermost frame; 0: no stack is known
+	end INTEGER NOT NULL,  -- 0 complete; truncated: 1 depth, 2 no unwind information,
+	                       -- 3 unreadable memory, 4 implausible frame, 5 no room for a stack
+	allocations INTEGER NOT NULL,
+	allocated_bytes INTEGER NOT NULL,
+	frees INTEGER NOT NULL,
+	freed_bytes INTEGER NOT NULL,
+	temporary_allocations INTEGER NOT NULL,
+	reallocations INTEGER NOT NULL,
+	peak_blocks INTEGER NOT NULL,
+	peak_bytes INTEGER NOT NULL,
+	leaked_blocks INTEGER NOT NULL,
+	leaked_bytes INTEGER NOT NULL,
+	PRIMARY KEY (process, node, end)
+) WITHOUT ROWID;
+
+CREATE TABLE sample (
+	process INTEGER NOT NULL,
+	t_ns INTEGER NOT NULL,
+	heap_bytes INTEGER NOT NULL,
+	blocks INTEGER NOT NULL,
+	rss_bytes INTEGER NOT NULL
+);
+
+-- One row a process image: who it was and what it cost.
+CREATE VIEW totals AS
+SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,
+       p.peak_bytes, p.peak_blocks, p.peak_time_ns, p.peak_error_bytes, p.peak_rss_bytes, p.threads,
+       count(s.node) AS stacks, coalesce(sum(s.allocations), 0) AS allocations,
+       coalesce(sum(s.allocated_bytes), 0) AS allocated_bytes,
+       coalesce(sum(s.frees), 0) AS frees, coalesce(sum(s.freed_bytes), 0) AS freed_bytes,
+       coalesce(sum(s.temporary_allocations), 0) AS temporary_allocations,
+       coalesce(sum(s.reallocations), 0) AS reallocations,
+       coalesce(sum(s.leaked_blocks), 0) AS leaked_blocks,
+       coalesce(sum(s.leaked_bytes), 0) AS leaked_bytes,
+       p.unknown_frees, p.double_frees, p.dropped_events, p.unattributed, p.truncated_events
+FROM process p LEFT JOIN string x ON x.id = p.executable LEFT JOIN stack s ON s.process = p.id
+GROUP BY p.id;
+
+-- Source-level frames by location: one row for each, or one without names.
+CREATE VIEW frames AS
+SELECT l.id AS location, coalesce(f.seq, 0) AS seq, fn.value AS function, fl.value AS file,
+       nullif(f.line, 0) AS line, m.value AS module, printf('0x%llx', l.address) AS address,
+       coalesce(f.inlined, 0) AS inlined
+FROM location l LEFT JOIN location_frame f ON f.location = l.id LEFT JOIN string fn ON fn.id = f.function
+     LEFT JOIN string fl ON fl.id = f.file LEFT JOIN module o ON o.id = l.module
+     LEFT JOIN string m ON m.id = o.path;
+
+-- Costs by stack, with the innermost frame's names.
+CREATE VIEW stacks AS
+SELECT s.process, s.node AS stack, s.end, fn.value AS function, fl.value AS file, nullif(f.line, 0) AS line,
+       m.value AS module, s.allocations, s.allocated_bytes, s.frees, s.freed_bytes, s.temporary_allocations,
+       s.reallocations, s.peak_blocks, s.peak_bytes, s.leaked_blocks, s.leaked_bytes
+FROM stack s LEFT JOIN node n ON n.id = s.node LEFT JOIN location l ON l.id = n.location
+     LEFT JOIN location_frame f ON f.location = l.id AND f.seq = 0
+     LEFT JOIN string fn ON fn.id = f.function LEFT JOIN string fl ON fl.id = f.file
+     LEFT JOIN module o ON o.id = l.module LEFT JOIN string m ON m.id = o.path;
+
+-- Costs by the function that called the allocator.  (`memtrack report` goes further: it skips allocation
+-- plumbing such as xmalloc or std::vector.)
+CREATE VIEW callers AS
+SELECT process, function, file, module, count(*) AS stacks, sum(allocations) AS allocations,
+       sum(allocated_bytes) AS allocated_bytes, sum(temporary_allocations) AS temporary_allocations,
+       sum(peak_blocks) AS peak_blocks, sum(peak_bytes) AS peak_bytes, sum(leaked_blocks) AS leaked_blocks,
+       sum(leaked_bytes) AS leaked_bytes
+FROM stacks GROUP BY process, function, file, module;
+
+-- Heap over time, times in seconds.
+CREATE VIEW timeline AS
+SELECT process, t_ns / 1e9 AS t_s, heap_bytes, blocks, rss_bytes FROM sample;

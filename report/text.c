@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* See text.h. */
+#include "report/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "report/render.h"
+#include "report/sites.h"
+#include "report/utf8.h"
+
+void text_put(struct text *t, enum text_style style, const char *string)
+{
+	static const char *const codes[] = {
+		[TEXT_PLAIN] = "",
+		[TEXT_BOLD] = "\033[1m",
+		[TEXT_DIM] = "\033[2m",
+		[TEXT_WARN] = "\033[31m",
+	};
+	if (!t->color || style == TEXT_PLAIN || !*string) {
+		fputs(string, t->out);
+		return;
+	}
+	fprintf(t->out, "%s%s\033[0m", codes[style], string);
+}
+
+void text_spaces(struct text *t, size_t count)
+{
+	fprintf(t->out, "%*s", (int)count, "");
+}
+
+char *text_clean(struct text *t, const char *string)
+{
+	char *clean = utf8_clean(string ? string : "", UTF8_VISIBLE | (t->utf8 ? 0 : UTF8_ASCII));
+	if (!clean) {
+		t->error = -ENOMEM;
+		clean = calloc(1, 1);
+	}
+	return clean;
+}
+
+void text_fit(struct text *t, enum text_style style, const char *clean, size_t columns)
+{
+	size_t width = utf8_width(clean), dots = utf8_width(t->ellipsis);
+	if (width <= columns) {
+		text_put(t, style, clean);
+		return;
+	}
+	if (columns <= dots)
+		return;
+	/*
+	 * The start says what it is, the end which one: a method's name, a
+	 * file's extension.
+	 */
+	size_t tail = (columns - dots) / 2;
+	size_t head_bytes = utf8_prefix(clean, columns - dots - tail);
+	char *cut = NULL;
+	if (asprintf(&cut, "%.*s%s%s", (int)head_bytes, clean, t->ellipsis,
+		     clean + utf8_suffix(clean, tail)) < 0) {
+		t->error = -ENOMEM;
+		return;
+	}
+	text_put(t, style, cut);
+	free(cut);
+}
+
+void text_paragraph(struct text *t, const char *label, enum text_style style, const char *body)
+{
+	size_t label_width = utf8_width(label);
+	size_t indent = label_width < TEXT_LABEL_WIDTH ? TEXT_LABEL_WIDTH : label_width + 1;
+	size_t column = indent;
+	char *clean = text_clean(t, body);
+	text_put(t, TEXT_BOLD, label);
+	text_spaces(t, indent - label_width);
+	char *rest = clean;
+	for (char *word; (word = strsep(&rest, " "));) {
+		size_t width = utf8_width(word);
+		if (column > indent && width + 1 > t->width - column) {
+			fputc('\n', t->out);
+			text_spaces(t, indent);
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', t->out);
+			column++;
+		}
+		text_put(t, style, word);
+		column += width;
+		if (column > t->width)
+			column = t->width;
+	}
+	fputc('\n', t->out);
+	free(clean);
+}
+
+static char *print_place(struct text *t, const char *file, uint32_t line)
+{
+	char *place = NULL;
+	int length =
+		line ? asprintf(&place, "%s:%" PRIu32, t->full_paths ? file : path_base(file), line)
+		     : asprintf(&place, "%s", t->full_paths ? file : path_base(file));
+	if (length < 0) {
+		t->error = -ENOMEM;
+		return NULL;
+	}
+	return place;
+}
+
+static struct text_label make_label(struct text *t, const char *name, const char *place)
+{
+	return (struct text_label){ text_clean(t, name), text_clean(t, place) };
+}
+
+/*
+ * A function without a file is placed by its module; without a name it is
+ * module+0xoffset.
+ */
+static struct text_label code_label(struct text *t, const char *function, const char *file,
+				    uint32_t line, const char *module, uint64_t address)
+{
+	char *made = NULL;
+	struct text_label label;
+	const char *module_name = module ? (t->full_paths ? module : path_base(module)) : NULL;
+	if (!function) {
+		if (asprintf(&made, "%s%s0x%" PRIx64, module ? module_name : "", module ? "+" : "",
+			     address) < 0)
+			made = NULL;
+		label = make_label(t, made, "");
+	} else if (file) {
+		made = print_place(t, file, line);
+		label = make_label(t, function, made);
+	} else {
+		if (!module || asprintf(&made, "[%s]", module_name) < 0)
+			made = NULL;
+		label = make_label(t, function, made);
+	}
+	free(made);
+	return label;
+}
+
+struct text_label text_frame_label(struct text *t, const struct shown_frame *frame)
+{
+	return code_label(t, frame->function, frame->file, frame->line, frame->module,
+			  frame->address);
+}
+
+static struct text_label process_label(struct text *t, const struct site *site)
+{
+	const struct model_process *process = &t->model->processes[site->process - 1];
+	const char *executable = model_text(t->model, process->executable);
+	char *name = NULL;
+	if (asprintf(&name, "%" PRIu32 ": %s (pid %d)", process->number,
+		     executable ? (t->full_paths ? executable : path_base(executable)) : "?",
+		     process->rec.pid) < 0)
+		name = NULL;
+	struct text_label label = make_label(t, name, "");
+	free(name);
+	return label;
+}
+
+struct text_label text_site_label(struct text *t, const struct site *site)
+{
+	const char *file = model_text(t->model, site->file);
+	const char *module = model_text(t->model, site->module);
+	enum report_by by = t->report->options->by;
+	if (site->process)
+		return process_label(t, site);
+	if (!site->function && !site->module && !site->file && !site->address)
+		return make_label(t, "(no stack known)", "");
+	if (by == REPORT_BY_FILE && site->file)
+		return make_label(t, t->full_paths ? file : path_base(file), "");
+	if (by == REPORT_BY_MODULE)
+		return make_label(t, t->full_paths ? module : path_base(module), "");
+	if (!site->function && !site->address && module) /* by function or file, not known */
+		return make_label(t, "(unknown)", t->full_paths ? module : path_base(module));
+	return code_label(t, model_text(t->model, site->function), file, site->line, module,
+			  site->address);
+}
+
+/* The end of the bracket at p, which is one past its closing partner. */
+static const char *bracket_end(const char *p)
+{
+	int depth = 0;
+	for (; *p; p++) {
+		depth += *p == '<' || *p == '(';
+		depth -= *p == ')' || (*p == '>' && p[-1] != '-');
+		if (depth == 0)
+			return p + 1;
+	}
+	return p;
+}
+
+static bool may_collapse(const char *name, const char *p)
+{
+	if (p == name || (*p != '<' && *p != '('))
+		return false;
+	bool follows_operator = p - name >= 8 && strncmp(p - 8, "operator", 8) == 0;
+	return !follows_operator && p[-1] != '<' && strncmp(p, "(anonymous", 10) != 0 &&
+	       bracket_end(p) - p > 3;
+}
+
+/* "Tree<…>::insert(…)" of "Tree<int, Less<int> >::insert(int, bool)". */
+static char *collapse(struct text *t, const char *name)
+{
+	char *short_name = malloc(strlen(name) * 2 + 1);
+	if (!short_name)
+		return NULL;
+	char *out = short_name;
+	for (const char *p = name; *p;) {
+		if (!may_collapse(name, p)) {
+			*out++ = *p++;
+			continue;
+		}
+		*out++ = *p;
+		out = stpcpy(out, t->ellipsis);
+		*out++ = *p == '<' ? '>' : ')';
+		p = bracket_end(p);
+	}
+	*out = '\0';
+	return short_name;
+}
+
+/* Template arguments and parameters go first when a name is too long. */
+static void fit_name(struct text *t, enum text_style style, const char *name, size_t columns)
+{
+	char *short_name = utf8_width(name) > columns ? collapse(t, name) : NULL;
+	text_fit(t, style, short_name ? short_name : name, columns);
+	free(short_name);
+}
+
+void text_label_put(struct text *t, enum text_style style, const struct text_label *label,
+		    size_t columns)
+{
+	size_t place = utf8_width(label->place);
+	if (columns == SIZE_MAX) {
+		text_put(t, style, label->name);
+	} else if (place == 0 || place + 10 > columns) {
+		/* No room for both: the name matters more. */
+		fit_name(t, style, label->name, columns);
+		return;
+	} else {
+		fit_name(t, style, label->name, columns - place - 2);
+	}
+	if (place) {
+		text_spaces(t, 2);
+		text_put(t, TEXT_DIM, label->place);
+	}
+}
+
+void text_label_release(struct text_label *label)
+{
+	free(label->name);
+	free(label->place);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pieces of text output: styles, cutting to a width, wrapping.  Used by the
+ * text renderer's files only.
+ */
+#ifndef MEMTRACK_REPORT_TEXT_H
+#define MEMTRACK_REPORT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct model;
+struct report;
+struct shown_frame;
+struct site;
+
+#define TEXT_LABEL_WIDTH 8 /* of "Peak    " and its like */
+
+enum text_style {
+	TEXT_PLAIN,
+	TEXT_BOLD,
+	TEXT_DIM,
+	TEXT_WARN,
+};
+
+struct text {
+	const struct report *report;
+	const struct model *model;
+	FILE *out;
+	size_t width; /* SIZE_MAX: no limit */
+	bool color, utf8, full_paths;
+	const char *ellipsis; /* "…", or its ASCII stand-in */
+	int error;	      /* -ENOMEM once memory ended: the output is then not whole */
+};
+
+/*
+ * What a frame or a site is called, and where it is; both clean, malloc'ed;
+ * place may be "".
+ */
+struct text_label {
+	char *name, *place;
+};
+
+void text_put(struct text *t, enum text_style style, const char *string);
+void text_spaces(struct text *t, size_t count);
+/* A clean, malloc'ed copy; "" when memory ended. */
+char *text_clean(struct text *t, const char *string);
+/*
+ * Prints a clean string in at most `columns`, cut in its middle when it is
+ * longer.
+ */
+void text_fit(struct text *t, enum text_style style, const char *clean, size_t columns);
+/* "Label   body", wrapped at words, later lines indented to the body. */
+void text_paragraph(struct text *t, const char *label, enum text_style style, const char *body);
+
+struct text_label text_frame_label(struct text *t, const struct shown_frame *frame);
+struct text_label text_site_label(struct text *t, const struct site *site);
+/* "name  place" in at most `columns`: the name is cut first. */
+void text_label_put(struct text *t, enum text_style style, const struct text_label *label,
+		    size_t columns);
+void text_label_release(struct text_label *label);
+
+void text_table(struct text *t);
+
+#endif

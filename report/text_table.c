@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of a text report: a line for each site and, under it, its heaviest
+ * stacks.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "report/render.h"
+#include "report/sites.h"
+#include "report/text.h"
+#include "report/units.h"
+#include "report/utf8.h"
+
+#define STACKS_SHOWN   2 /* of each site */
+#define BAR_WIDTH      6 /* columns */
+#define SHARE_WIDTH    6 /* "100.0%" */
+#define SITE_WIDTH_MIN 20
+
+enum column {
+	COLUMN_PEAK,
+	COLUMN_LEAKED,
+	COLUMN_LEAKED_BLOCKS,
+	COLUMN_ALLOCATED,
+	COLUMN_ALLOCATIONS,
+	COLUMN_TEMPORARY,
+	COLUMN_TEMPORARY_SHARE,
+};
+
+static const struct {
+	const char *title;
+	int width;
+} columns[] = {
+	[COLUMN_PEAK] = { "Peak", 10 },
+	[COLUMN_LEAKED] = { "Leaked", 10 },
+	[COLUMN_LEAKED_BLOCKS] = { "Blocks", 11 },
+	[COLUMN_ALLOCATED] = { "Allocated", 10 },
+	[COLUMN_ALLOCATIONS] = { "Allocations", 11 },
+	[COLUMN_TEMPORARY] = { "Temporary", 11 },
+	[COLUMN_TEMPORARY_SHARE] = { "Of all", 7 },
+};
+
+/* The sort key's own column stands first, then its share and bar, then these two. */
+static const struct {
+	enum column first, second, third;
+	const char *nothing; /* what to say when no site has any */
+} layouts[] = {
+	[REPORT_SORT_PEAK] = { COLUMN_PEAK, COLUMN_ALLOCATIONS, COLUMN_LEAKED,
+			       "Nothing was allocated." },
+	[REPORT_SORT_LEAKED] = { COLUMN_LEAKED, COLUMN_LEAKED_BLOCKS, COLUMN_PEAK,
+				 "Nothing leaked." },
+	[REPORT_SORT_ALLOCATED] = { COLUMN_ALLOCATED, COLUMN_ALLOCATIONS, COLUMN_PEAK,
+				    "Nothing was allocated." },
+	[REPORT_SORT_ALLOCATIONS] = { COLUMN_ALLOCATIONS, COLUMN_ALLOCATED, COLUMN_PEAK,
+				      "Nothing was allocated." },
+	[REPORT_SORT_TEMPORARY] = { COLUMN_TEMPORARY, COLUMN_TEMPORARY_SHARE, COLUMN_ALLOCATED,
+				    "No allocation was temporary." },
+};
+
+static const char *format_cell(char *cell, const struct costs *c, enum column column)
+{
+	switch (column) {
+	case COLUMN_PEAK:
+		return units_size(cell, c->peak_bytes);
+	case COLUMN_LEAKED:
+		return units_size(cell, c->leaked_bytes);
+	case COLUMN_LEAKED_BLOCKS:
+		return units_signed_count(cell, c->leaked_blocks);
+	case COLUMN_ALLOCATED:
+		return units_size(cell, (int64_t)c->allocated_bytes);
+	case COLUMN_ALLOCATIONS:
+		return units_count(cell, c->allocations);
+	case COLUMN_TEMPORARY:
+		return units_count(cell, c->temporary_allocations);
+	case COLUMN_TEMPORARY_SHARE:
+		return units_percent(cell, (int64_t)c->temporary_allocations,
+				     (int64_t)c->allocations);
+	}
+	return "";
+}
+
+/* What the sort key counts, said in words: "6.0 MiB" or "600,000 allocations". */
+static const char *format_cost(char *text, size_t size, const struct costs *costs,
+			       enum report_sort sort)
+{
+	char number[UNITS_TEXT];
+	int64_t cost = sites_cost(costs, sort);
+	if (sort == REPORT_SORT_ALLOCATIONS || sort == REPORT_SORT_TEMPORARY)
+		snprintf(text, size, "%s %sallocation%s", units_signed_count(number, cost),
+			 sort == REPORT_SORT_TEMPORARY ? "temporary " : "", cost == 1 ? "" : "s");
+	else
+		snprintf(text, size, "%s", units_size(number, cost));
+	return text;
+}
+
+/* A bar of eighths of a column. */
+static void put_bar(struct text *t, int64_t part, int64_t whole)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	int steps = t->utf8 ? 8 : 1;
+	__int128 filled = whole > 0 && part > 0 ? (__int128)part * BAR_WIDTH * steps / whole : 0;
+	int length = filled > BAR_WIDTH * steps ? BAR_WIDTH * steps : (int)filled;
+	int used = 0;
+	for (; used < length / steps; used++)
+		fputs(t->utf8 ? "█" : "#", t->out);
+	if (length % steps) {
+		fputs(eighths[length % steps], t->out);
+		used++;
+	}
+	text_spaces(t, (size_t)(BAR_WIDTH - used));
+}
+
+/* What is left of the line for a label that starts at `column`. */
+static size_t room_after(const struct text *t, size_t column, size_t least)
+{
+	if (t->width == SIZE_MAX)
+		return SIZE_MAX;
+	return t->width > column + least ? t->width - column : least;
+}
+
+static size_t site_column(enum report_sort sort)
+{
+	return (size_t)(columns[layouts[sort].first].width + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 +
+			columns[layouts[sort].second].width + 1 +
+			columns[layouts[sort].third].width + 2);
+}
+
+/* What a row is about: as a heading, and counted. */
+static const struct {
+	const char *title, *singular, *plural;
+} row_names[] = {
+	[REPORT_BY_SITE] = { "Site", "site", "sites" },
+	[REPORT_BY_STACK] = { "Stack", "stack", "stacks" },
+	[REPORT_BY_FUNCTION] = { "Function", "function", "functions" },
+	[REPORT_BY_FILE] = { "Source file", "file", "files" },
+	[REPORT_BY_MODULE] = { "Module", "module", "modules" },
+	[REPORT_BY_TAG] = { "Tag", "tag", "tags" },
+	[REPORT_BY_THREAD] = { "Thread", "thread", "threads" },
+	[REPORT_BY_SIZE] = { "Size", "size", "sizes" },
+	[REPORT_BY_PROCESS] = { "Process", "process", "processes" },
+};
+
+static void put_heading(struct text *t)
+{
+	enum report_sort sort = t->report->options->sort;
+	char line[160];
+	snprintf(line, sizeof(line), "%*s %*s %*s %*s %*s  %s", columns[layouts[sort].first].width,
+		 columns[layouts[sort].first].title, SHARE_WIDTH, "Share", BAR_WIDTH, "",
+		 columns[layouts[sort].second].width, columns[layouts[sort].second].title,
+		 columns[layouts[sort].third].width, columns[layouts[sort].third].title,
+		 row_names[t->report->options->by].title);
+	fputc('\n', t->out);
+	text_put(t, TEXT_BOLD, line);
+	fputc('\n', t->out);
+}
+
+static void put_row(struct text *t, const struct site *site)
+{
+	char cell[UNITS_TEXT], share[UNITS_TEXT];
+	enum report_sort sort = t->report->options->sort;
+	int64_t whole = sites_cost(&t->model->totals.costs, sort);
+	int64_t part = sites_cost(&site->costs, sort);
+	fprintf(t->out, "%*s %*s ", columns[layouts[sort].first].width,
+		format_cell(cell, &site->costs, layouts[sort].first), SHARE_WIDTH,
+		units_percent(share, part, whole));
+	put_bar(t, part, whole);
+	fprintf(t->out, " %*s", columns[layouts[sort].second].width,
+		format_cell(cell, &site->costs, layouts[sort].second));
+	fprintf(t->out, " %*s  ", columns[layouts[sort].third].width,
+		format_cell(cell, &site->costs, layouts[sort].third));
+	struct text_label label = text_site_label(t, site);
+	text_label_put(t, TEXT_BOLD, &label, room_after(t, site_column(sort), SITE_WIDTH_MIN));
+	text_label_release(&label);
+	fputc('\n', t->out);
+}
+
+static void put_frame(struct text *t, const struct shown_frame *frame, size_t indent)
+{
+	struct text_label label = text_frame_label(t, frame);
+	const char *mark = frame->inlined ? " (inlined)" : "";
+	text_spaces(t, indent);
+	text_label_put(t, TEXT_PLAIN, &label, room_after(t, indent + strlen(mark), SITE_WIDTH_MIN));
+	text_put(t, TEXT_DIM, mark);
+	fputc('\n', t->out);
+	text_label_release(&label);
+}
+
+/* A line of its own between frames: "… what". */
+static void put_remark(struct text *t, size_t indent, enum text_style style, const char *remark)
+{
+	text_spaces(t, indent);
+	text_put(t, style, t->ellipsis);
+	fputc(' ', t->out);
+	text_put(t, style, remark);
+	fputc('\n', t->out);
+}
+
+static size_t count_frames(struct frame_walk walk)
+{
+	struct shown_frame frame;
+	size_t count = 0;
+	while (frame_walk_next(&walk, &frame))
+		count++;
+	return count;
+}
+
+/* Moves to the stack's site and says through which plumbing it allocated. */
+static struct frame_walk skip_plumbing(struct text *t, uint32_t node, size_t indent)
+{
+	struct frame_ref site = t->report->table->node_site[node];
+	struct frame_walk walk = frame_walk_start(t->model, node), start = walk;
+	struct shown_frame frame, outermost = { 0 };
+	size_t skipped = 0;
+	while (site.location && frame_walk_next(&walk, &frame)) {
+		if (frame.location == site.location && frame.index == site.frame)
+			break;
+		outermost = frame;
+		start = walk;
+		skipped++;
+	}
+	if (skipped == 0)
+		return start;
+	struct text_label label = text_frame_label(t, &outermost);
+	text_spaces(t, indent);
+	text_put(t, TEXT_DIM, "via ");
+	label.place[0] = '\0';
+	text_label_put(t, TEXT_DIM, &label, room_after(t, indent + 4, SITE_WIDTH_MIN));
+	fputc('\n', t->out);
+	text_label_release(&label);
+	return start;
+}
+
+/* The node from which on two stacks are the same; 0 when they share nothing. */
+static uint32_t common_node(const struct model *model, uint32_t a, uint32_t b)
+{
+	/* A parent's id is always the smaller one. */
+	while (a != b) {
+		if (a > b)
+			a = model->nodes[a].parent;
+		else
+			b = model->nodes[b].parent;
+	}
+	return a;
+}
+
+static const char *end_reason(enum stack_end end)
+{
+	switch (end) {
+	case STACK_DEPTH:
+		return "cut off: the stack is deeper than --depth";
+	case STACK_NO_UNWIND_INFO:
+		return "cut off: no unwind information beyond this point";
+	case STACK_UNREADABLE:
+		return "cut off: the next frame lies in unreadable memory";
+	case STACK_BAD_FRAME:
+		return "cut off: no plausible frame follows";
+	case STACK_UNATTRIBUTED:
+		return "no stack: there was no room left to record one";
+	case STACK_COMPLETE:
+		break;
+	}
+	return "";
+}
+
+/* Frames up to the limit, or to where the stack goes on as the one above did. */
+static void put_frames(struct text *t, const struct model_stack *stack, uint32_t common,
+		       size_t indent)
+{
+	size_t limit = t->report->options->frames ? (size_t)t->report->options->frames : SIZE_MAX;
+	struct frame_walk walk = skip_plumbing(t, stack->node, indent);
+	struct shown_frame frame;
+	char remark[64];
+	for (size_t shown = 0;; shown++) {
+		size_t left =
+			shown == limit || (common && shown && walk.node == common && walk.next == 0)
+				? count_frames(walk)
+				: 0;
+		if (left > 1) {
+			snprintf(remark, sizeof(remark), "%zu %s", left,
+				 shown == limit ? "more frames" : "frames as above");
+			put_remark(t, indent, TEXT_DIM, remark);
+			break;
+		}
+		/* One last frame takes no more room than the remark would. */
+		if (!frame_walk_next(&walk, &frame))
+			break;
+		put_frame(t, &frame, indent);
+	}
+	if (stack->end != STACK_COMPLETE)
+		put_remark(t, indent, TEXT_WARN, end_reason(stack->end));
+}
+
+static void put_stack_heading(struct text *t, const struct model_stack *stack)
+{
+	char cost[64], allocations[UNITS_TEXT];
+	enum report_sort sort = t->report->options->sort;
+	format_cost(cost, sizeof(cost), &stack->costs, sort);
+	text_spaces(t, 4);
+	fputs(cost, t->out);
+	if (sort != REPORT_SORT_ALLOCATIONS && sort != REPORT_SORT_TEMPORARY)
+		fprintf(t->out, " by %s allocation%s",
+			units_count(allocations, stack->costs.allocations),
+			stack->costs.allocations == 1 ? "" : "s");
+	fputs(" from\n", t->out);
+}
+
+static void put_other_stacks(struct text *t, const struct site *site, uint32_t shown)
+{
+	struct costs rest = { 0 };
+	char cost[64], count[UNITS_TEXT], remark[128];
+	for (uint32_t i = shown; i < site->stack_count; i++)
+		costs_add(&rest,
+			  &t->model->stacks[t->report->table->stacks[site->first_stack + i]].costs);
+	format_cost(cost, sizeof(cost), &rest, t->report->options->sort);
+	snprintf(remark, sizeof(remark), "%s more stack%s with %s",
+		 units_count(count, site->stack_count - shown),
+		 site->stack_count - shown == 1 ? "" : "s", cost);
+	put_remark(t, 4, TEXT_DIM, remark);
+}
+
+static void put_stacks(struct text *t, const struct site *site)
+{
+	const struct model *model = t->model;
+	enum report_sort sort = t->report->options->sort;
+	const uint32_t *stacks = t->report->table->stacks + site->first_stack;
+	uint32_t previous = 0, shown = 0;
+	sites_sort_stacks(t->report->table, site, model, sort);
+	for (; shown < site->stack_count && shown < STACKS_SHOWN; shown++) {
+		const struct model_stack *stack = &model->stacks[stacks[shown]];
+		if (shown && sites_cost(&stack->costs, sort) <= 0)
+			break;
+		if (site->stack_count > 1)
+			put_stack_heading(t, stack);
+		put_frames(t, stack, previous ? common_node(model, previous, stack->node) : 0,
+			   site->stack_count > 1 ? 6 : 4);
+		previous = stack->node;
+	}
+	if (shown < site->stack_count)
+		put_other_stacks(t, site, shown);
+}
+
+static void put_other_sites(struct text *t, size_t shown)
+{
+	const struct site_table *table = t->report->table;
+	enum report_by by = t->report->options->by;
+	size_t left = table->count - shown;
+	char count[UNITS_TEXT], cost[64], remark[160];
+	struct costs rest = { 0 };
+	for (size_t i = shown; i < table->count; i++)
+		costs_add(&rest, &table->sites[i].costs);
+	format_cost(cost, sizeof(cost), &rest, t->report->options->sort);
+	snprintf(remark, sizeof(remark), "%s more %s with %s%s", units_count(count, left),
+		 left == 1 ? row_names[by].singular : row_names[by].plural, cost,
+		 shown < t->report->shown ? "" : " (--top N shows more)");
+	fputc('\n', t->out);
+	put_remark(t, 0, TEXT_PLAIN, remark);
+}
+
+void text_table(struct text *t)
+{
+	const struct site_table *table = t->report->table;
+	enum report_sort sort = t->report->options->sort;
+	enum report_by by = t->report->options->by;
+	bool with_stacks =
+		by == REPORT_BY_SITE || by == REPORT_BY_STACK || by == REPORT_BY_FUNCTION;
+	size_t shown = 0;
+	while (shown < t->report->shown && sites_cost(&table->sites[shown].costs, sort) > 0) {
+		if (shown == 0)
+			put_heading(t);
+		else if (with_stacks)
+			fputc('\n', t->out);
+		put_row(t, &table->sites[shown]);
+		if (with_stacks)
+			put_stacks(t, &table->sites[shown]);
+		shown++;
+	}
+	if (shown == 0)
+		fprintf(t->out, "\n%s\n",
+			table->stack_count || !t->model->stack_count
+				? layouts[sort].nothing
+				: "No stack passes the filters.");
+	else if (shown < table->count)
+		put_other_sites(t, shown);
+}

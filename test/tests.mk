@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+# Tests: see test/README.  Included by the Makefile.

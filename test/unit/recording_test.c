@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recording: what is written comes back, every wrong file is refused in its
+ * own words, and no damage makes a reader crash.  Links all of report/ and
+ * report_fixture.o.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/unit/report_fixture.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	fixture_enter();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fixture_leave();
+	return 0;
+}
+
+/*
+ * Two processes; main -> parse -> load, main -> other; one stack cut off, one
+ * unknown.
+ */
+static void write_sample(const char *path)
+{
+	struct fixture f;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	prog.peak_bytes = 700;
+	prog.peak_blocks = 7;
+	prog.notes = "first\nsecond";
+	fixture_process(&f, &prog);
+	struct rec_frame inlined[] = { { "load", "/src/load.c", 40, true },
+				       { "parse", "/src/parse.c", 9, false } };
+	rec_id main_node =
+		fixture_node(&f, (rec_id){ 0 }, fixture_location(&f, "main", "main.c", 3));
+	rec_id load =
+		fixture_node(&f, main_node, fixture_location_of(&f, f.prog, 0x500, inlined, 2));
+	rec_id other =
+		fixture_node(&f, main_node, fixture_location_of(&f, f.stripped, 0x77, NULL, 0));
+	rec_id left_out = fixture_node(&f, (rec_id){ 0 }, (rec_id){ 0 });
+	rec_id deep = fixture_node(&f, left_out, fixture_location(&f, "deep", NULL, 0));
+	fixture_stack(&f, load, STACK_COMPLETE,
+		      &(struct costs){ 10, 1000, 8, 800, 3, 2, 5, 500, 2, 200 });
+	fixture_stack(&f, other, STACK_COMPLETE,
+		      &(struct costs){ 1, 100, 0, 0, 0, 0, 1, 100, 1, 100 });
+	fixture_stack(&f, deep, STACK_DEPTH, &(struct costs){ 4, 400, 4, 400, 4, 0, 1, 100, 0, 0 });
+	fixture_stack(&f, (rec_id){ 0 }, STACK_UNATTRIBUTED, &(struct costs){ .allocations = 1 });
+	struct diag diag;
+	for (int i = 0; i < 5; i++) {
+		struct rec_sample sample = { i * 100000000, i * 100, i, 4096 * i };
+		assert_int_equal(rec_add_sample(f.rec, f.process, &sample, &diag), 0);
+	}
+	struct rec_process child = fixture_prog();
+	child.pid = 4243;
+	child.parent = f.process;
+	child.start_time_ns += 5;
+	fixture_process(&f, &child);
+	fixture_stack(&f, load, STACK_COMPLETE,
+		      &(struct costs){ .allocations = 1, .allocated_bytes = 7 });
+	fixture_finish(&f);
+}
+
+static int64_t query(const char *path, const char *sql)
+{
+	struct recording *rec;
+	struct diag diag = { 0 };
+	sqlite3_stmt *statement;
+	if (rec_open(&rec, path, &diag))
+		fail_msg("%s", diag.text);
+	assert_int_equal(sqlite3_prepare_v2(rec_database(rec), sql, -1, &statement, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	int64_t value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	rec_close(rec);
+	return value;
+}
+
+static void change(const char *path, const char *sql)
+{
+	sqlite3 *db;
+	char *message = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+		fail_msg("%s: %s", sql, message);
+	sqlite3_close(db);
+}
+
+/* Where the writer of a.dat writes. */
+static const char *temp_path(void)
+{
+	char name[64];
+	snprintf(name, sizeof(name), ".a.dat.tmp-%d", (int)getpid());
+	return fixture_path(name);
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_sample(path);
+	assert_int_equal(query(path, "PRAGMA application_id"), 0x6d74726b);
+	assert_int_equal(query(path, "PRAGMA user_version"), 1);
+	assert_int_equal(query(path, "SELECT count(*) FROM node"), 5);
+	assert_int_equal(query(path, "SELECT allocations FROM totals WHERE process = 1"), 16);
+	assert_int_equal(query(path, "SELECT leaked_bytes FROM totals WHERE process = 1"), 300);
+	assert_int_equal(query(path, "SELECT peak_bytes FROM totals WHERE pid = 4242"), 700);
+	assert_int_equal(
+		query(path, "SELECT line FROM stacks WHERE function = 'load' AND process = 1"), 40);
+	assert_int_equal(query(path, "SELECT count(*) FROM callers WHERE process = 1"), 4);
+	assert_int_equal(query(path, "SELECT count(*) FROM timeline"), 5);
+	assert_int_equal(query(path, "SELECT max(heap_bytes) FROM timeline WHERE t_s > 0.35"), 400);
+	assert_int_equal(query(path, "SELECT count(*) FROM frames WHERE function IS NULL"), 1);
+	assert_int_equal(query(path, "SELECT count(*) FROM meta WHERE value = 'host'"), 1);
+	assert_int_equal(query(path, "SELECT value FROM meta WHERE key = 'min_readable_version'"),
+			 1);
+}
+
+static void test_nobody_can_write_through_a_reader(void **state)
+{
+	(void)state;
+	struct recording *rec;
+	struct diag diag;
+	write_sample(fixture_path("a.dat"));
+	assert_int_equal(rec_open(&rec, fixture_path("a.dat"), &diag), 0);
+	assert_int_not_equal(sqlite3_exec(rec_database(rec), "DELETE FROM node", NULL, NULL, NULL),
+			     SQLITE_OK);
+	assert_int_not_equal(sqlite3_exec(rec_database(rec), "ATTACH 'x' AS x", NULL, NULL, NULL),
+			     SQLITE_OK);
+	rec_close(rec);
+}
+
+static void test_nothing_is_at_the_path_until_finished(void **state)
+{
+	(void)state;
+	struct fixture f;
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access(temp_path(), F_OK), 0);
+	rec_abandon(f.rec);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access(temp_path(), F_OK), -1);
+}
+
+static void test_existing_file_is_kept_as_old(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	FILE *file = fopen(path, "w");
+	fputs("precious", file);
+	fclose(file);
+	write_sample(path);
+	char text[16] = "";
+	file = fopen(fixture_path("a.dat.old"), "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "precious");
+	assert_int_equal(query(path, "SELECT count(*) FROM process"), 2);
+}
+
+static void test_symbolic_link_stays(void **state)
+{
+	(void)state;
+	struct stat st;
+	write_sample(fixture_path("real.dat"));
+	assert_int_equal(symlink(fixture_path("real.dat"), fixture_path("link.dat")), 0);
+	write_sample(fixture_path("link.dat"));
+	assert_int_equal(lstat(fixture_path("link.dat"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(access(fixture_path("real.dat.old"), F_OK), 0);
+}
+
+static void test_targets_that_are_no_files(void **state)
+{
+	(void)state;
+	struct recording *rec;
+	struct diag diag;
+	struct stat st;
+	write_sample("/dev/null");
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(rec_create(&rec, fixture_path(""), "", "", &diag), -EISDIR);
+	assert_int_equal(rec_create(&rec, "/dev/zero", "", "", &diag), -EINVAL);
+	assert_int_equal(rec_create(&rec, "", "", "", &diag), -ENOENT);
+	assert_int_equal(rec_create(&rec, fixture_path("missing/a.dat"), "", "", &diag), -ENOENT);
+	assert_non_null(strstr(diag.text, "missing/a.dat"));
+	assert_int_equal(mkfifo(fixture_path("fifo"), 0600), 0);
+	assert_int_equal(rec_create(&rec, fixture_path("fifo"), "", "", &diag), -EINVAL);
+	assert_int_equal(rec_open(&rec, fixture_path("fifo"), &diag), -EINVAL);
+}
+
+static void test_odd_names(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "a?b%20c#d e.dat", "x.dat?mode=memory", "\xff\xfe.dat",
+					     "%00.dat", "-o" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		write_sample(fixture_path(names[i]));
+		assert_int_equal(query(fixture_path(names[i]), "SELECT count(*) FROM process"), 2);
+	}
+	char before[512];
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(fixture_path("")), 0);
+	static const char *const relative[] = { "file:x.dat", ":memory:", "x.dat" };
+	for (size_t i = 0; i < sizeof(relative) / sizeof(relative[0]); i++) {
+		write_sample(relative[i]);
+		assert_int_equal(access(relative[i], F_OK), 0);
+		assert_int_equal(query(relative[i], "SELECT count(*) FROM process"), 2);
+	}
+	assert_int_equal(chdir(before), 0);
+}
+
+static void test_longest_name(void **state)
+{
+	(void)state;
+	char name[252];
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	write_sample(fixture_path(name));
+	assert_int_equal(query(fixture_path(name), "SELECT count(*) FROM process"), 2);
+}
+
+/* Longer than the 512 bytes SQLite takes by itself; relative, so that PATH_MAX is no limit either. */
+static void test_deep_directory(void **state)
+{
+	(void)state;
+	char name[200], before[512];
+	assert_non_null(getcwd(before, sizeof(before)));
+	assert_int_equal(chdir(fixture_path("")), 0);
+	memset(name, 'd', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(mkdir(name, 0700), 0);
+		assert_int_equal(chdir(name), 0);
+	}
+	write_sample("a.dat");
+	assert_int_equal(query("a.dat", "SELECT count(*) FROM process"), 2);
+	assert_int_equal(unlink("a.dat"), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(chdir(".."), 0);
+		assert_int_equal(rmdir(name), 0);
+	}
+	assert_int_equal(chdir(before), 0);
+}
+
+/* Fills a recording until the limit on file sizes stops it. */
+static int write_until_full(const char *path, struct diag *diag)
+{
+	struct fixture f;
+	rec_id id;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	fixture_process(&f, &prog);
+	int error = 0;
+	/*
+	 * SQLite holds 64 MiB in memory before it writes, so much of it may
+	 * come at the end only.
+	 */
+	for (int i = 0; !error && i < 200000; i++)
+		error = rec_add_location(f.rec, f.prog, (uint64_t)i << 40, NULL, 0, &id, diag);
+	if (error) {
+		/* Whatever follows says the same. */
+		struct diag again = { 0 };
+		assert_int_equal(rec_add_location(f.rec, f.prog, 0, NULL, 0, &id, &again), error);
+		assert_string_equal(again.text, diag->text);
+	}
+	int finish_error = rec_finish(f.rec, diag);
+	assert_int_not_equal(finish_error, 0);
+	return error ? error : finish_error;
+}
+
+static void test_disk_full(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	struct rlimit before, small;
+	struct diag diag = { 0 };
+	write_sample(path);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ 300000, before.rlim_max };
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	int error = write_until_full(path, &diag);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, handler);
+	assert_int_equal(error, -EFBIG);
+	assert_non_null(strstr(diag.text, "cannot write"));
+	assert_non_null(strstr(diag.text, "File too large"));
+	/* The old recording is untouched and nothing else is left. */
+	assert_int_equal(query(path, "SELECT count(*) FROM process"), 2);
+	assert_int_equal(access(fixture_path("a.dat.old"), F_OK), -1);
+	assert_int_equal(access(temp_path(), F_OK), -1);
+}
+
+static void expect_refusal(const char *path, int expected, const char *words)
+{
+	struct report_options options;
+	struct diag diag = { 0 };
+	int error;
+	report_options_init(&options);
+	char *text = fixture_report(&options, path, &error, &diag);
+	free(text);
+	if (error != expected || !strstr(diag.text, words))
+		fail_msg("expected %d '%s', got %d '%s'", expected, words, error, diag.text);
+	assert_non_null(strstr(diag.text, path));
+}
+
+static void write_file(const char *path, const char *bytes, size_t size)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	expect_refusal(path, -ENOENT, "no such file");
+	write_file(path, "", 0);
+	expect_refusal(path, -EBADMSG, "is empty");
+	write_file(path, "hello", 5);
+	expect_refusal(path, -EBADMSG, "not a memtrack recording");
+	write_file(path, "SQLite format 3\0xx", 18);
+	expect_refusal(path, -EBADMSG, "truncated in its header");
+	unlink(path);
+	change(path, "CREATE TABLE t (x)");
+	expect_refusal(path, -EBADMSG, "an SQLite database, but not a memtrack recording");
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	expect_refusal(path, -EISDIR, "directory");
+	if (geteuid() != 0) {
+		write_sample(fixture_path("b.dat"));
+		assert_int_equal(chmod(fixture_path("b.dat"), 0), 0);
+		expect_refusal(fixture_path("b.dat"), -EACCES, "Permission denied");
+	}
+}
+
+static void test_newer_versions(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_sample(path);
+	change(path,
+	       "PRAGMA user_version = 7; UPDATE meta SET value = '9.8.7' WHERE key = 'memtrack_version'");
+	/* Its writer said that version 1 can read it. */
+	assert_int_equal(query(path, "SELECT count(*) FROM process"), 2);
+	change(path, "UPDATE meta SET value = 7 WHERE key = 'min_readable_version'");
+	expect_refusal(path, -EPROTONOSUPPORT, "written by memtrack 9.8.7");
+	change(path, "DELETE FROM meta");
+	expect_refusal(path, -EPROTONOSUPPORT, "(unknown)");
+}
+
+static void test_truncated(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	struct stat st;
+	write_sample(path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size - 1), 0);
+	expect_refusal(path, -EBADMSG, "is truncated");
+	assert_int_equal(truncate(path, 4096), 0);
+	expect_refusal(path, -EBADMSG, "is truncated");
+}
+
+static void test_hostile_rows(void **state)
+{
+	static const char null_parent[] =
+		"CREATE TABLE n AS SELECT * FROM node; DROP TABLE node;"
+		"CREATE TABLE node (id INTEGER PRIMARY KEY, parent, location);"
+		"INSERT INTO node SELECT id, nullif(parent, 1), location FROM n";
+	static const char endless_view[] =
+		"DROP TABLE node;"
+		"CREATE VIEW node AS WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
+		" SELECT id, 0 AS parent, 1 AS location FROM c";
+	(void)state;
+	const char *const attacks[] = {
+		"UPDATE node SET parent = 2 WHERE id = 1", /* a cycle */
+		"UPDATE node SET parent = 1 WHERE id = 1", /* its own parent */
+		"UPDATE node SET parent = -1 WHERE id = 2",
+		null_parent,
+		"UPDATE node SET location = 4000000000 WHERE id = 2",
+		"UPDATE node SET location = 'x' WHERE id = 2",
+		"UPDATE node SET id = 9223372036854775807 WHERE id = 5",
+		"DELETE FROM node WHERE id = 3",
+		"UPDATE stack SET node = 99 WHERE node = 2",
+		"UPDATE stack SET process = 0 WHERE process = 2",
+		"UPDATE stack SET end = 77 WHERE node = 2",
+		"UPDATE stack SET allocations = -1 WHERE node = 2",
+		"UPDATE stack SET peak_bytes = 1.5 WHERE node = 2",
+		"UPDATE string SET value = x'00ff' WHERE id = 1",
+		"UPDATE string SET value = 17.5 WHERE id = 1; UPDATE string SET id = 99 WHERE id = 2",
+		"UPDATE process SET executable = 12345",
+		"UPDATE process SET parent = 2",
+		"UPDATE process SET pid = -5",
+		"UPDATE process_argv SET seq = seq + 100",
+		"UPDATE module SET build_id = zeroblob(1000)",
+		"UPDATE module SET path = -2",
+		"UPDATE location SET module = 7",
+		"UPDATE location_frame SET seq = 5 WHERE seq = 1",
+		"UPDATE location_frame SET line = -1",
+		"UPDATE location_frame SET line = 4294967296",
+		"UPDATE location_frame SET location = 0 WHERE location = 1",
+		"DROP TABLE sample",
+		"ALTER TABLE node RENAME COLUMN parent TO mother",
+		endless_view,
+	};
+	const char *path = fixture_path("a.dat");
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		unlink(path);
+		write_sample(path);
+		change(path, attacks[i]);
+		expect_refusal(path, -EBADMSG, "damaged");
+	}
+}
+
+static void report_quietly(const char *path, enum report_format format)
+{
+	struct report_options options;
+	struct diag diag = { 0 };
+	int error;
+	report_options_init(&options);
+	options.format = format;
+	options.all = true;
+	char *text = fixture_report(&options, path, &error, &diag);
+	if (error && error != -EBADMSG && error != -EPROTONOSUPPORT)
+		fail_msg("error %d: %s", error, diag.text);
+	if (error)
+		assert_string_not_equal(diag.text, "");
+	free(text);
+}
+
+/* Extreme but well-formed numbers: sums must not overflow. */
+static void test_extreme_numbers(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_sample(path);
+	change(path,
+	       "UPDATE stack SET allocations = 9223372036854775807, allocated_bytes = 9223372036854775807,"
+	       " peak_bytes = -9223372036854775808, leaked_bytes = 9223372036854775807;"
+	       "UPDATE process SET start_time_ns = 9223372036854775807 WHERE id = 1;"
+	       "UPDATE process SET duration_ns = -9223372036854775808, peak_bytes = 9223372036854775807;"
+	       "UPDATE sample SET t_ns = 9223372036854775807, heap_bytes = -9223372036854775808");
+	report_quietly(path, REPORT_FORMAT_TEXT);
+	report_quietly(path, REPORT_FORMAT_JSON);
+	report_quietly(path, REPORT_FORMAT_CSV);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+static void test_flipped_bytes(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat"), *damaged = fixture_path("b.dat");
+	static char bytes[1 << 20], copy[1 << 20];
+	uint32_t seed = 1;
+	write_sample(path);
+	FILE *file = fopen(path, "r");
+	size_t size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	assert_true(size > 20000 && size < sizeof(bytes));
+	for (int round = 0; round < 600; round++) {
+		memcpy(copy, bytes, size);
+		/* Mostly where something is: free space changes nothing. */
+		for (int flip = 0; flip < 1 + round % 4;) {
+			size_t position = next_random(&seed) % size;
+			if (!copy[position] && next_random(&seed) % 16)
+				continue;
+			copy[position] = (char)next_random(&seed);
+			flip++;
+		}
+		write_file(damaged, copy, round % 7 ? size : size - next_random(&seed) % size);
+		report_quietly(damaged, (enum report_format)(round % 3));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_can_write_through_a_reader, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_at_the_path_until_finished, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_existing_file_is_kept_as_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_symbolic_link_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_targets_that_are_no_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_odd_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_longest_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deep_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_newer_versions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_extreme_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flipped_bytes, setup, teardown),
+	};
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

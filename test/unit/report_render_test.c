@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What reports look like: the JSON contract key by key, the text column by
+ * column, CSV, hostile names. Expected texts are written by hand from the
+ * recording made here.  Links all of report/ and report_fixture.o.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/utf8.h"
+#include "test/unit/report_fixture.h"
+
+static const rec_id none = { 0 };
+
+static int setup(void **state)
+{
+	(void)state;
+	fixture_enter();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fixture_leave();
+	return 0;
+}
+
+/*
+ * main -> parse -> load [inlined: push_back], 6 MiB at the peak, 2 of 12 blocks
+ * leaked; main -> other -> load, 1 MiB; a stack cut off in libstripped.so, 1
+ * MiB.
+ */
+static void write_sample(const char *path)
+{
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	prog.peak_bytes = 8 << 20;
+	prog.peak_blocks = 16;
+	prog.peak_time_ns = 810000000;
+	prog.peak_rss_bytes = 10 << 20;
+	prog.unknown_frees = 1;
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	struct rec_frame load[] = {
+		{ "std::vector<int, std::allocator<int> >::push_back(int const&)",
+		  "/usr/include/c++/12/v.h", 9, true },
+		{ "load", "/src/load.c", 40, false },
+	};
+	rec_id load_location = fixture_location_of(&f, f.prog, 0x1234, load, 2);
+	rec_id main_node = fixture_node(&f, none, fixture_location(&f, "main", "main.c", 3));
+	rec_id init = fixture_node(&f, main_node, fixture_location(&f, "init", "main.c", 30));
+	rec_id parse = fixture_node(&f, init, fixture_location(&f, "parse", "parse.c", 9));
+	rec_id other = fixture_node(&f, init, fixture_location(&f, "other", "other.c", 5));
+	fixture_stack(
+		&f, fixture_node(&f, parse, load_location), STACK_COMPLETE,
+		&(struct costs){ 1200, 20 << 20, 1198, 19 << 20, 600, 4, 12, 6 << 20, 2, 1 << 20 });
+	fixture_stack(&f, fixture_node(&f, other, load_location), STACK_COMPLETE,
+		      &(struct costs){ 3, 1 << 20, 3, 1 << 20, 0, 0, 3, 1 << 20, 0, 0 });
+	rec_id stripped = fixture_location_of(&f, f.stripped, 0xbeef, NULL, 0);
+	fixture_stack(&f, fixture_node(&f, none, stripped), STACK_NO_UNWIND_INFO,
+		      &(struct costs){ 1, 1 << 20, 1, 1 << 20, 0, 0, 1, 1 << 20, 0, 0 });
+	struct rec_sample sample = { 100000000, 4096, 3, 8192 };
+	struct diag diag;
+	assert_int_equal(rec_add_sample(f.rec, f.process, &sample, &diag), 0);
+	fixture_finish(&f);
+}
+
+static cJSON *parse_report(struct report_options *options, const char *path)
+{
+	options->format = REPORT_FORMAT_JSON;
+	char *text = fixture_report_ok(options, path);
+	cJSON *json = cJSON_Parse(text);
+	if (!json)
+		fail_msg("no JSON: %s", text);
+	free(text);
+	return json;
+}
+
+/* Exactly these keys, in this order. */
+static void expect_keys(const cJSON *object, const char *keys)
+{
+	char found[1024] = "";
+	for (const cJSON *item = object->child; item; item = item->next) {
+		strcat(found, item->string);
+		strcat(found, item->next ? " " : "");
+	}
+	assert_string_equal(found, keys);
+}
+
+static double number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+	assert_true(cJSON_IsNumber(item));
+	return item->valuedouble;
+}
+
+static const char *string(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+	assert_true(cJSON_IsString(item));
+	return item->valuestring;
+}
+
+static const cJSON *get(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+	assert_non_null(item);
+	return item;
+}
+
+static void test_json_follows_the_contract(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	write_sample(fixture_path("a.dat"));
+	cJSON *json = parse_report(&options, fixture_path("a.dat"));
+	expect_keys(json, "memtrack schema process processes totals sites timeline");
+	assert_int_equal(number(json, "schema"), 1);
+	const cJSON *process = get(json, "process");
+	expect_keys(
+		process,
+		"id pid command executable parent_pid start_time duration_s exit allocator notes");
+	assert_int_equal(number(process, "pid"), 4242);
+	assert_string_equal(get(process, "command")->child->valuestring, "./prog");
+	assert_string_equal(string(process, "start_time"), "1970-01-01T00:00:01Z");
+	assert_true(number(process, "duration_s") == 1.25);
+	assert_int_equal(number(get(process, "exit"), "code"), 0);
+	assert_true(cJSON_IsNull(get(get(process, "exit"), "signal")));
+	assert_true(cJSON_IsTrue(get(get(process, "exit"), "complete")));
+	expect_keys(get(json, "processes")->child,
+		    "id pid parent command peak_bytes leaked_bytes allocations");
+	const cJSON *totals = get(json, "totals");
+	expect_keys(
+		totals,
+		"allocations allocated_bytes frees freed_bytes reallocations temporary_allocations "
+		"leaked_blocks leaked_bytes peak_bytes peak_blocks peak_time_s peak_error_bytes "
+		"unknown_frees double_frees dropped_events truncated_stacks stacks threads peak_rss_bytes");
+	assert_int_equal(number(totals, "allocations"), 1204);
+	assert_int_equal(number(totals, "allocated_bytes"), 22 << 20);
+	assert_int_equal(number(totals, "peak_bytes"), 8 << 20);
+	assert_true(number(totals, "peak_time_s") == 0.81);
+	assert_int_equal(number(totals, "truncated_stacks"), 1);
+	assert_int_equal(number(totals, "stacks"), 3);
+	expect_keys(get(json, "timeline")->child, "t_s heap_bytes blocks rss_bytes");
+	assert_true(number(get(json, "timeline")->child, "t_s") == 0.1);
+	cJSON_Delete(json);
+}
+
+static void test_json_sites_and_frames(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	write_sample(fixture_path("a.dat"));
+	cJSON *json = parse_report(&options, fixture_path("a.dat"));
+	const cJSON *sites = get(json, "sites");
+	assert_int_equal(cJSON_GetArraySize(sites), 2);
+	const cJSON *site = sites->child;
+	expect_keys(
+		site,
+		"function file line module tag allocations allocated_bytes peak_bytes peak_blocks "
+		"leaked_bytes leaked_blocks temporary_allocations stacks");
+	assert_string_equal(string(site, "function"), "load");
+	assert_string_equal(string(site, "file"), "/src/load.c");
+	assert_int_equal(number(site, "line"), 40);
+	assert_string_equal(string(site, "module"), "/abs/prog");
+	assert_int_equal(number(site, "peak_bytes"), 7 << 20);
+	assert_int_equal(number(site, "leaked_blocks"), 2);
+	assert_int_equal(cJSON_GetArraySize(get(site, "stacks")), 2);
+	const cJSON *stack = get(site, "stacks")->child;
+	expect_keys(stack,
+		    "allocations allocated_bytes peak_bytes peak_blocks leaked_bytes leaked_blocks "
+		    "temporary_allocations truncated frames");
+	assert_int_equal(number(stack, "peak_bytes"), 6 << 20);
+	assert_true(cJSON_IsFalse(get(stack, "truncated")));
+	const cJSON *frames = get(stack, "frames");
+	assert_int_equal(cJSON_GetArraySize(frames), 5);
+	expect_keys(frames->child, "function file line module address inlined");
+	assert_true(cJSON_IsTrue(get(frames->child, "inlined")));
+	assert_string_equal(string(frames->child->next, "function"), "load");
+	assert_string_equal(string(frames->child->next, "address"), "0x1234");
+	assert_true(cJSON_IsFalse(get(frames->child->next, "inlined")));
+	const cJSON *nameless = sites->child->next;
+	assert_true(cJSON_IsNull(get(nameless, "function")));
+	assert_true(cJSON_IsNull(get(nameless, "line")));
+	assert_true(cJSON_IsTrue(get(get(nameless, "stacks")->child, "truncated")));
+	cJSON_Delete(json);
+	options.by = REPORT_BY_STACK;
+	options.top = 2;
+	json = parse_report(&options, fixture_path("a.dat"));
+	assert_int_equal(cJSON_GetArraySize(get(json, "sites")), 2);
+	assert_int_equal(cJSON_GetArraySize(get(get(json, "sites")->child, "stacks")), 1);
+	assert_int_equal(number(get(json, "totals"), "stacks"), 3);
+	cJSON_Delete(json);
+}
+
+static void test_json_keeps_large_numbers_and_odd_names(void **state)
+{
+	(void)state;
+	struct fixture f;
+	struct report_options options;
+	struct rec_process prog = fixture_prog();
+	static const char *const argv[] = { "", "a\"b\\c\n\x01", "\xff\xc3\xa9\xc3", NULL };
+	const char *path = fixture_path("a.dat");
+	prog.argv = argv;
+	prog.exit_code = -1;
+	prog.exit_signal = 9;
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	rec_id node = fixture_node(&f, none, fixture_location(&f, "f\xe9", "x.c", 1));
+	fixture_stack(&f, node, STACK_COMPLETE, &(struct costs){ .allocations = 9007199254740993 });
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_JSON;
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\"allocations\": 9007199254740993"));
+	cJSON *json = cJSON_Parse(text);
+	assert_non_null(json);
+	const cJSON *command = get(get(json, "process"), "command");
+	assert_string_equal(cJSON_GetArrayItem(command, 0)->valuestring, "");
+	assert_string_equal(cJSON_GetArrayItem(command, 1)->valuestring, "a\"b\\c\n\x01");
+	assert_string_equal(cJSON_GetArrayItem(command, 2)->valuestring,
+			    "\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
+	assert_int_equal(number(get(get(json, "process"), "exit"), "signal"), 9);
+	assert_true(cJSON_IsNull(get(get(get(json, "process"), "exit"), "code")));
+	cJSON_Delete(json);
+	free(text);
+}
+
+static void test_json_of_all_processes(void **state)
+{
+	(void)state;
+	struct fixture f;
+	struct report_options options;
+	struct rec_process prog = fixture_prog();
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	rec_id node = fixture_node(&f, none, fixture_location(&f, "f", "x.c", 1));
+	/* The second starts 1 s after the first and ends with it, at 1.25 s. */
+	for (int i = 0; i < 2; i++) {
+		prog.parent = i ? f.process : none;
+		prog.start_time_ns += i * 1000000000;
+		prog.duration_ns = i ? 250000000 : 1250000000;
+		prog.peak_bytes = 100;
+		fixture_process(&f, &prog);
+		fixture_stack(&f, node, STACK_COMPLETE,
+			      &(struct costs){ .allocations = 1, .peak_bytes = 100 });
+		struct rec_sample sample = { 100000000, 10 + i, 1, 1000 };
+		struct diag diag;
+		assert_int_equal(rec_add_sample(f.rec, f.process, &sample, &diag), 0);
+	}
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.all = true;
+	cJSON *json = parse_report(&options, path);
+	assert_true(cJSON_IsNull(get(json, "process")));
+	assert_int_equal(number(get(json, "totals"), "peak_bytes"), 200);
+	assert_int_equal(number(get(json, "processes")->child->next, "parent"), 1);
+	const cJSON *timeline = get(json, "timeline");
+	assert_int_equal(cJSON_GetArraySize(timeline), 4);
+	assert_int_equal(number(cJSON_GetArrayItem(timeline, 0), "heap_bytes"), 10);
+	assert_true(number(cJSON_GetArrayItem(timeline, 1), "t_s") == 1.1);
+	assert_int_equal(number(cJSON_GetArrayItem(timeline, 1), "heap_bytes"), 21);
+	assert_int_equal(number(cJSON_GetArrayItem(timeline, 3), "heap_bytes"), 0);
+	cJSON_Delete(json);
+}
+
+static void expect_text(struct report_options *options, const char *expected)
+{
+	const char *path = fixture_path("a.dat");
+	char *text = fixture_report_ok(options, path);
+	/* The last line names the file, whose directory is another each time. */
+	char *next = strstr(text, "Next    ");
+	assert_non_null(next);
+	assert_non_null(strstr(next, path));
+	*next = '\0';
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void test_text_of_80_columns(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.utf8 = true;
+	write_sample(fixture_path("a.dat"));
+	expect_text(&options,
+		    "./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		    "Peak    8.0 MiB in 16 blocks after 810 ms; resident at most 10.0 MiB\n"
+		    "Leaked  1.0 MiB in 2 blocks\n"
+		    "Total   1,204 allocations of 22.0 MiB, 49.8% temporary; 3 stacks, 1 thread\n"
+		    "Lost    1 stack cut off; 1 free of an unknown block\n"
+		    "\n"
+		    "      Peak  Share        Allocations     Leaked  Site\n"
+		    "   7.0 MiB  87.5% █████▎       1,203    1.0 MiB  load  load.c:40\n"
+		    "    6.0 MiB by 1,200 allocations from\n"
+		    "      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		    "      load  load.c:40\n"
+		    "      parse  parse.c:9\n"
+		    "      init  main.c:30\n"
+		    "      main  main.c:3\n"
+		    "    1.0 MiB by 3 allocations from\n"
+		    "      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		    "      load  load.c:40\n"
+		    "      other  other.c:5\n"
+		    "      … 2 frames as above\n"
+		    "\n"
+		    "   1.0 MiB  12.5% ▊                1        0 B  libstripped.so+0xbeef\n"
+		    "    libstripped.so+0xbeef\n"
+		    "    … cut off: no unwind information beyond this point\n"
+		    "\n"
+		    "Note    no symbols for libstripped.so (stripped)\n");
+}
+
+static void test_text_of_160_columns_in_ascii(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.width = 160;
+	options.full_paths = true;
+	options.frames = 2;
+	options.top = 1;
+	options.sort = REPORT_SORT_ALLOCATIONS;
+	write_sample(fixture_path("a.dat"));
+	expect_text(&options,
+		    "./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		    "Peak    8.0 MiB in 16 blocks after 810 ms; resident at most 10.0 MiB\n"
+		    "Leaked  1.0 MiB in 2 blocks\n"
+		    "Total   1,204 allocations of 22.0 MiB, 49.8% temporary; 3 stacks, 1 thread\n"
+		    "Lost    1 stack cut off; 1 free of an unknown block\n"
+		    "\n"
+		    "Allocations  Share         Allocated       Peak  Site\n"
+		    "      1,203  99.9% #####    21.0 MiB    7.0 MiB  load  /src/load.c:40\n"
+		    "    1,200 allocations from\n"
+		    "      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		    "      load  /src/load.c:40\n"
+		    "      parse  /src/parse.c:9\n"
+		    "      ... 2 more frames\n"
+		    "    3 allocations from\n"
+		    "      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		    "      load  /src/load.c:40\n"
+		    "      other  /src/other.c:5\n"
+		    "      ... 2 more frames\n"
+		    "\n"
+		    "... 1 more site with 1 allocation (--top N shows more)\n"
+		    "\n"
+		    "Note    no symbols for /abs/libstripped.so (stripped)\n");
+}
+
+static void test_text_without_leaks(void **state)
+{
+	(void)state;
+	struct report_options options;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.sort = REPORT_SORT_LEAKED;
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "Leaked  nothing\n"));
+	assert_non_null(strstr(text, "Lost    nothing\n"));
+	assert_non_null(strstr(text, "Nothing leaked.\n"));
+	free(text);
+	options.sort = REPORT_SORT_PEAK;
+	text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "Nothing was allocated.\n"));
+	free(text);
+}
+
+/*
+ * No line is wider than the terminal, whatever the names; nothing in them
+ * reaches it as control.
+ */
+static void test_text_fits_and_is_clean(void **state)
+{
+	(void)state;
+	struct report_options options;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	char function[3000];
+	const char *path = fixture_path("a.dat");
+	memset(function, 'x', sizeof(function) - 1);
+	function[sizeof(function) - 1] = '\0';
+	memcpy(function, "f\033[31m\r\n\xff\xe2\x80\xae", 11);
+	prog.notes =
+		"a note with words and words and words and words and words and words and words and words";
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	rec_id node = fixture_node(&f, none, fixture_location(&f, function, "file.c", 1));
+	fixture_stack(&f, fixture_node(&f, node, fixture_location(&f, function, "other.c", 1)),
+		      STACK_DEPTH, &(struct costs){ .allocations = 1, .peak_bytes = 5 });
+	fixture_finish(&f);
+	report_options_init(&options);
+	for (int round = 0; round < 2; round++) {
+		options.utf8 = round;
+		options.width = 90;
+		char *text = fixture_report_ok(&options, path);
+		assert_null(strchr(text, '\033'));
+		assert_null(strchr(text, '\r'));
+		*strstr(text, "Next    ") = '\0'; /* one word that is long: the file's name */
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+			if (utf8_width(line) > 90)
+				fail_msg("too wide: %s", line);
+			for (const char *p = line; !round && *p; p++)
+				assert_true((unsigned char)*p < 0x80);
+		}
+		free(text);
+	}
+}
+
+static void test_colour_is_only_added(void **state)
+{
+	(void)state;
+	struct report_options options;
+	write_sample(fixture_path("a.dat"));
+	report_options_init(&options);
+	char *plain = fixture_report_ok(&options, fixture_path("a.dat"));
+	options.color = true;
+	char *color = fixture_report_ok(&options, fixture_path("a.dat"));
+	assert_non_null(strstr(color, "\033[1m"));
+	char *out = color;
+	for (const char *p = color; *p;) {
+		if (*p == '\033')
+			p += strcspn(p, "m") + 1;
+		else
+			*out++ = *p++;
+	}
+	*out = '\0';
+	assert_string_equal(color, plain);
+	free(color);
+	free(plain);
+}
+
+static void test_csv(void **state)
+{
+	(void)state;
+	struct report_options options;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	rec_id node = fixture_node(&f, none, fixture_location(&f, "f(int, char \"x\")", "a.c", 7));
+	fixture_stack(&f, node, STACK_COMPLETE, &(struct costs){ 1, 2, 0, 0, 3, 0, 4, 5, 6, 7 });
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_CSV;
+	char *text = fixture_report_ok(&options, path);
+	assert_string_equal(
+		text,
+		"pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,"
+		"leaked_bytes,leaked_blocks,temporary_allocations,stacks\n"
+		",\"f(int, char \"\"x\"\")\",/src/a.c,7,/abs/prog,1,2,5,4,7,6,3,1\n");
+	free(text);
+}
+
+static void expect_wrong(struct report_options *options, const char *words)
+{
+	struct diag diag = { 0 };
+	int error;
+	assert_null(fixture_report(options, fixture_path("a.dat"), &error, &diag));
+	assert_int_equal(error, -EINVAL);
+	if (!strstr(diag.text, words))
+		fail_msg("'%s' not in '%s'", words, diag.text);
+	report_options_init(options);
+}
+
+static void test_wrong_options(void **state)
+{
+	(void)state;
+	static const char *const bad_filter[] = { "function~(" }, *const bad_regex[] = { "[" };
+	struct report_options options;
+	write_sample(fixture_path("a.dat"));
+	report_options_init(&options);
+	options.by = REPORT_BY_THREAD;
+	expect_wrong(&options, "thread");
+	options.by = REPORT_BY_SIZE;
+	expect_wrong(&options, "size");
+	options.by = REPORT_BY_TAG;
+	expect_wrong(&options, "tag");
+	options.process = 2;
+	expect_wrong(&options, "no process 2");
+	options.excludes = (struct report_list){ bad_filter, 1 };
+	expect_wrong(&options, "(");
+	options.focus = (struct report_list){ bad_regex, 1 };
+	expect_wrong(&options, "[");
+	options.plumbing = (struct report_list){ bad_regex, 1 };
+	expect_wrong(&options, "[");
+}
+
+static void test_output_that_fails(void **state)
+{
+	(void)state;
+	struct report_options options;
+	struct diag diag = { 0 };
+	const char *path = fixture_path("a.dat");
+	write_sample(path);
+	report_options_init(&options);
+	options.files = (struct report_list){ &path, 1 };
+	options.out = fopen("/dev/full", "w");
+	assert_non_null(options.out);
+	assert_int_equal(report_run(&options, &diag), -ENOSPC);
+	assert_non_null(strstr(diag.text, "cannot write the report"));
+	fclose(options.out);
+}
+
+static void test_name_tables(void **state)
+{
+	(void)state;
+	assert_int_equal(report_name_find(report_sort_names, "leaked"), REPORT_SORT_LEAKED);
+	assert_int_equal(report_name_find(report_by_names, "process"), REPORT_BY_PROCESS);
+	assert_int_equal(report_name_find(report_format_names, "csv"), REPORT_FORMAT_CSV);
+	assert_int_equal(report_name_find(report_by_names, "colour"), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_json_follows_the_contract, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_json_sites_and_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_json_keeps_large_numbers_and_odd_names, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_json_of_all_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_fits_and_is_clean, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_colour_is_only_added, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_csv, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_options, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_output_that_fails, setup, teardown),
+		cmocka_unit_test(test_name_tables),
+	};
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

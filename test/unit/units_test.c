@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers in and out.  Links report/units.o. */
+#include "report/units.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+static void test_parse_size(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{ "0", 0 },
+		{ "4096", 4096 },
+		{ "64K", 65536 },
+		{ "64k", 65536 },
+		{ "64KiB", 65536 },
+		{ "64KB", 65536 },
+		{ "17B", 17 },
+		{ "1.5M", 1572864 },
+		{ "2G", 2147483648 },
+		{ "1T", 1099511627776 },
+		{ "0.5K", 512 },
+		{ "1.9", 1 },
+		{ "0.1K", 102 },
+		{ "15E", 17293822569102704640u },
+		{ "18446744073709551615", UINT64_MAX },
+		{ "1.0000000000000000000000000001K", 1024 },
+	};
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		uint64_t bytes = 1;
+		assert_int_equal(units_parse_size(good[i].text, &bytes), 0);
+		assert_true(bytes == good[i].bytes);
+	}
+}
+
+static void test_refuse_size(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "",	 "K",  "-1", "+1",  " 1",   "1 K", "1KK",
+					   "1X", "1.", ".5", "1.K", "0x10", "1e3", "1iB" };
+	uint64_t bytes = 77;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(units_parse_size(bad[i], &bytes), -EINVAL);
+	assert_int_equal(units_parse_size("16E", &bytes), -ERANGE);
+	assert_int_equal(units_parse_size("18446744073709551616", &bytes), -ERANGE);
+	assert_int_equal(units_parse_size("99999999999999999999999999999999999999999G", &bytes),
+			 -ERANGE);
+	assert_int_equal(bytes, 77);
+}
+
+static void test_size(void **state)
+{
+	(void)state;
+	char text[UNITS_TEXT];
+	assert_string_equal(units_size(text, 0), "0 B");
+	assert_string_equal(units_size(text, 1023), "1023 B");
+	assert_string_equal(units_size(text, 1024), "1.0 KiB");
+	assert_string_equal(units_size(text, 1024 * 1024 - 1), "1.0 MiB");
+	assert_string_equal(units_size(text, 537184666), "512.3 MiB");
+	assert_string_equal(units_size(text, -1536), "-1.5 KiB");
+	assert_string_equal(units_size(text, INT64_MAX), "8.0 EiB");
+	assert_string_equal(units_size(text, INT64_MIN), "-8.0 EiB");
+}
+
+static void test_count(void **state)
+{
+	(void)state;
+	char text[UNITS_TEXT];
+	assert_string_equal(units_count(text, 0), "0");
+	assert_string_equal(units_count(text, 999), "999");
+	assert_string_equal(units_count(text, 1000), "1,000");
+	assert_string_equal(units_count(text, 1234567), "1,234,567");
+	assert_string_equal(units_count(text, UINT64_MAX), "18,446,744,073,709,551,615");
+	assert_string_equal(units_signed_count(text, -1234), "-1,234");
+	assert_string_equal(units_signed_count(text, INT64_MIN), "-9,223,372,036,854,775,808");
+}
+
+static void test_percent(void **state)
+{
+	(void)state;
+	char text[UNITS_TEXT];
+	assert_string_equal(units_percent(text, 1, 3), "33.3%");
+	assert_string_equal(units_percent(text, 2, 3), "66.7%");
+	assert_string_equal(units_percent(text, 5, 5), "100.0%");
+	assert_string_equal(units_percent(text, 0, 5), "0.0%");
+	assert_string_equal(units_percent(text, -1, 8), "-12.5%");
+	assert_string_equal(units_percent(text, 5, 0), "-");
+	assert_string_equal(units_percent(text, INT64_MAX, 1), ">999%");
+}
+
+static void test_duration(void **state)
+{
+	(void)state;
+	char text[UNITS_TEXT];
+	assert_string_equal(units_duration(text, 120000), "0.12 ms");
+	assert_string_equal(units_duration(text, 350000000), "350 ms");
+	assert_string_equal(units_duration(text, 1259999999), "1.25 s");
+	assert_string_equal(units_duration(text, 125000000000), "2 min 05 s");
+	assert_string_equal(units_duration(text, 11220000000000), "3 h 07 min");
+	assert_string_equal(units_duration(text, -1), "-");
+	units_duration(text, INT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_size), cmocka_unit_test(test_refuse_size),
+		cmocka_unit_test(test_size),	   cmocka_unit_test(test_count),
+		cmocka_unit_test(test_percent),	   cmocka_unit_test(test_duration),
+	};
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
