@@ -69,6 +69,18 @@ static const char *find_variable(const char *name)
 	return NULL;
 }
 
+static const unsigned long *auxiliary_vector(void)
+{
+	long count;
+	const char *const *at = initial_arguments(&count);
+
+	if (!at)
+		return NULL;
+	for (at += count + 1; *at; at++)
+		;
+	return (const unsigned long *)(at + 1);
+}
+
 static bool key_is(const char **at, const char *key)
 {
 	size_t n = rt_length(key);
@@ -173,6 +185,7 @@ static bool start_parts(void)
 	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live), MADV_WIPEONFORK)))
 		return false;
 	look_at_stack();
+	modules_start(auxiliary_vector());
 	stack_cache_start(session.depth);
 	if (!rules_start() || !segment_claim(&request))
 		return false;

@@ -23,6 +23,41 @@ static struct seg_module *chunks[SEG_MODULE_CHUNKS];
 static const char **paths[SEG_MODULE_CHUNKS];
 static uint32_t last_hit;
 
+/* The program itself, in one piece; end 0: unknown. */
+static struct {
+	uintptr_t start, end, entry;
+} program;
+
+void modules_start(const unsigned long *auxiliary)
+{
+	const Elf64_Phdr *headers = NULL;
+	uintptr_t count = 0, bias = 0, low = UINTPTR_MAX, high = 0;
+
+	for (; auxiliary && auxiliary[0] != AT_NULL; auxiliary += 2) {
+		if (auxiliary[0] == AT_PHDR)
+			headers = (const void *)auxiliary[1];
+		else if (auxiliary[0] == AT_PHNUM)
+			count = auxiliary[1];
+		else if (auxiliary[0] == AT_ENTRY)
+			program.entry = auxiliary[1];
+	}
+	for (uintptr_t i = 0; headers && i < count; i++)
+		if (headers[i].p_type == PT_PHDR)
+			bias = (uintptr_t)headers - headers[i].p_vaddr;
+	for (uintptr_t i = 0; headers && i < count; i++) {
+		if (headers[i].p_type != PT_LOAD)
+			continue;
+		if (headers[i].p_vaddr < low)
+			low = headers[i].p_vaddr;
+		if (headers[i].p_vaddr + headers[i].p_memsz > high)
+			high = headers[i].p_vaddr + headers[i].p_memsz;
+	}
+	if (low < high) {
+		program.start = bias + (low & ~(RT_PAGE - 1));
+		program.end = bias + high;
+	}
+}
+
 static struct seg_module *module_at(uint32_t index)
 {
 	struct seg_place place = seg_chunk_of(index, SEG_MODULE_FIRST);
@@ -43,7 +78,28 @@ bool object_find(uintptr_t address, struct object *object)
 	object->bias = map ? map->l_addr : 0;
 	object->name = map && map->l_name ? map->l_name : "";
 	object->eh_frame_hdr = found.dlfo_eh_frame;
+	if (object->start >= program.start && object->end <= program.end) {
+		object->start = program.start;
+		object->end = program.end;
+	}
 	return true;
+}
+
+/* The ELF header lies at the start of the first mapped page in all but odd files. */
+static const Elf64_Ehdr *elf_header(const struct object *object)
+{
+	const Elf64_Ehdr *header = (const void *)object->start;
+
+	return rt_readable(object->start) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 ? header : NULL;
+}
+
+uintptr_t object_entry(const struct object *object)
+{
+	const Elf64_Ehdr *header = elf_header(object);
+
+	if (object->start == program.start)
+		return program.entry;
+	return header && header->e_entry ? object->bias + header->e_entry : 0;
 }
 
 /* Copies the build-id out of one note segment; 0 when there is none. */
@@ -67,15 +123,13 @@ static uint32_t find_build_id(const uint8_t *note, const uint8_t *end, uint8_t i
 	return 0;
 }
 
-/* The ELF header lies at the start of the first mapped page in all but odd files: they have no build-id then. */
 static uint32_t read_build_id(const struct object *object, uint8_t id[32])
 {
-	const Elf64_Ehdr *header = (const void *)object->start;
+	const Elf64_Ehdr *header = elf_header(object);
 	const Elf64_Phdr *segments;
 	uint32_t size = 0;
 
-	if (!rt_readable(object->start) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > RT_PAGE ||
+	if (!header || header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > RT_PAGE ||
 	    header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > RT_PAGE)
 		return 0;
 	segments = (const void *)(object->start + header->e_phoff);

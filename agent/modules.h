@@ -19,7 +19,12 @@ struct object {
 	const uint8_t *eh_frame_hdr; /* NULL when it has none */
 };
 
+/* Learns where the program itself lies from the kernel's auxiliary vector (its headers; NULL: unknown).  The loader
+ * describes a program whose segments are not adjacent piece by piece. */
+void modules_start(const unsigned long *auxiliary);
 bool object_find(uintptr_t address, struct object *object);
+/* Where the kernel or the loader enters an object; 0 unknown. */
+uintptr_t object_entry(const struct object *object);
 
 /* Index of the module of an address, entering it when new; 0: code of no file, or no room. */
 uint32_t module_of(uintptr_t address);

@@ -10,7 +10,7 @@
 #include "agent/modules.h"
 #include "agent/rt/sys.h"
 
-enum { FIRST_SLOTS = 4096, GENERATION_BITS = 12 };
+enum { FIRST_SLOTS = 4096, GENERATION_BITS = 12, ENTRY_SIZE = 64 /* bytes of a program's first function */ };
 
 struct slot {
 	uintptr_t address; /* 0 free; set once */
@@ -110,6 +110,15 @@ static bool is_call_site(uintptr_t address)
 	       arch_call_before((const uint8_t *)address);
 }
 
+/* The entry code of a program ends every stack; older start files have no unwind information for it. */
+static bool is_entry_code(uintptr_t address)
+{
+	struct object object;
+	uintptr_t entry = object_find(address, &object) ? object_entry(&object) : 0;
+
+	return entry && address - entry < ENTRY_SIZE;
+}
+
 static unwind_rule compute(uintptr_t address, struct cfi_work *work)
 {
 	switch (cfi_find(address - 1, work)) {
@@ -119,6 +128,8 @@ static unwind_rule compute(uintptr_t address, struct cfi_work *work)
 	case CFI_NONE:
 		break;
 	}
+	if (is_entry_code(address))
+		return make_rule(RULE_OUTERMOST, 0, 0);
 	return make_rule(is_call_site(address) ? RULE_CHAIN : RULE_IMPLAUSIBLE, 0, 0);
 }
 

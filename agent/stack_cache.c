@@ -320,6 +320,7 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 	for (;;) {
 		struct stack_frame frame = frame_at(&c->cursor), *previous;
 		enum unwind_result result;
+		enum rule_kind kind;
 
 		previous = c->walked.count ? &c->walked.frames[c->walked.count - 1] : NULL;
 		if (previous && !explain_step(&frame, previous, c))
@@ -328,10 +329,13 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 			adopt_sources(&c->kept, &frame);
 			return WALK_DONE;
 		}
-		if (previous && !c->cursor.interrupted && rule_kind(rule_of(frame.address, &c->cursor.work)) == RULE_IMPLAUSIBLE)
+		kind = rule_kind(rule_of(frame.address, &c->cursor.work));
+		if (previous && !c->cursor.interrupted && kind == RULE_IMPLAUSIBLE)
 			return stop_at(c, &frame, false);
 		if (c->walked.count >= MOST_FRAMES || !push(&c->walked, &frame))
 			return stop(c, SEG_ROOT_DEPTH);
+		if (kind == RULE_OUTERMOST)
+			return stop(c, SEG_ROOT_COMPLETE);
 		result = unwind_step(&c->cursor, &c->memory);
 		if (result == UNWIND_NO_INFORMATION)
 			result = step_by_chain(&c->cursor, &c->memory);

@@ -229,3 +229,10 @@ bool stack_tree_inherit(uint32_t count)
 	segment->node_count = count < SEG_FIRST_NODE ? SEG_FIRST_NODE : count;
 	return true;
 }
+
+#ifdef MEMTRACK_TRUTH
+const struct seg_node *stack_tree_node(uint32_t id)
+{
+	return node_at(id);
+}
+#endif

@@ -15,6 +15,8 @@ static const struct line lines[] = {
 	{ SEG_NO_ROOM, "the session directory ran full or memory was limited: new stacks were not recorded from then on "
 		       "(see allocations without a stack)" },
 	{ SEG_LOST_CHILDREN, "forked children are missing: they could not reach the session directory" },
+	{ SEG_TRUTH_CHECKED, "truth mode: stacks compared with an independent unwinder" },
+	{ SEG_TRUTH_DIFFERENT, "truth mode: stacks that differ" },
 	{ SEG_UNTRACKED_BLOCKS, "blocks for which there was no memory to remember them: they count as leaked" },
 };
 

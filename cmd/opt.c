@@ -277,8 +277,8 @@ static int store_repeat(struct opt_list *list, const char *value, struct diag *d
 
 	if (!items)
 		return diag_set(diag, -ENOMEM, "out of memory");
-	items[list->count++] = value;
 	list->items = items;
+	list->items[list->count++] = value;
 	return 0;
 }
 
@@ -300,13 +300,15 @@ static int store(const struct match *m, void *values, const char *value, struct 
 {
 	void *field = (char *)values + m->opt->offset;
 
-	if (!value && !is_bool(m->opt) && m->opt->type != OPT_TYPE_CALLBACK)
-		return diag_set(diag, -EINVAL, "option '%s' is wrong in the table", m->spelling);
-	switch (m->opt->type) {
-	case OPT_TYPE_FLAG:
-	case OPT_TYPE_CLEAR:
+	if (is_bool(m->opt)) {
 		*(bool *)field = (m->opt->type == OPT_TYPE_FLAG) != m->negated;
 		return 0;
+	}
+	if (m->opt->type == OPT_TYPE_CALLBACK)
+		return store_callback(m, values, value, diag);
+	if (!value)
+		return diag_set(diag, -EINVAL, "option '%s' is wrong in the table", m->spelling);
+	switch (m->opt->type) {
 	case OPT_TYPE_STRING:
 		*(const char **)field = value;
 		return 0;
@@ -318,13 +320,9 @@ static int store(const struct match *m, void *values, const char *value, struct 
 		return store_choice(m, field, value, diag);
 	case OPT_TYPE_REPEAT:
 		return store_repeat(field, value, diag);
-	case OPT_TYPE_CALLBACK:
-		return store_callback(m, values, value, diag);
-	case OPT_TYPE_END:
-	case OPT_TYPE_ALIAS:
-		break;
+	default:
+		return diag_set(diag, -EINVAL, "option '%s' is wrong in the table", m->spelling);
 	}
-	return diag_set(diag, -EINVAL, "option '%s' is not in the table", m->spelling);
 }
 
 /*

@@ -177,6 +177,7 @@ static int run_target(struct run *run, char **argv)
 		msg_diag(&diag);
 		return STATUS_RUN_FAILED;
 	}
+	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error to report; after the start, so that the target has its own */
 	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
 	if (run->launch.exec_error) {
 		session_remove(run->session.directory);
@@ -214,7 +215,6 @@ static int cmd_run(int argc, char **argv)
 	if (!run.facts.path)
 		return report_missing(argv[0], run.facts.error);
 	warn_of_limits(argv[0], &run.facts);
-	signal(SIGXFSZ, SIG_IGN); /* a full disk is an error to report */
 	status = run_target(&run, argv);
 	watch_release(&run.watch);
 	session_release(&run.session);

@@ -287,16 +287,32 @@ static bool is_truncated(enum stack_end end)
 	return end != STACK_COMPLETE && end != STACK_UNATTRIBUTED;
 }
 
-static void sum_totals(struct model *model)
+/* A stack of several processes is one stack, also when they are kept apart. */
+static int count_stacks(struct model *model)
+{
+	uint8_t *seen = calloc(model->node_count + 1, sizeof(*seen)); /* bits by end */
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->stack_count; i++) {
+		const struct model_stack *stack = &model->stacks[i];
+		if (seen[stack->node] & 1 << stack->end)
+			continue;
+		seen[stack->node] |= (uint8_t)(1 << stack->end);
+		model->totals.stacks++;
+		model->totals.truncated_stacks += is_truncated(stack->end);
+	}
+	free(seen);
+	return 0;
+}
+
+static int sum_totals(struct model *model)
 {
 	int64_t highest = 0;
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (model->processes[i].selected)
 			add_process_totals(&model->totals, &model->processes[i], &highest);
 	}
-	for (size_t i = 0; i < model->stack_count; i++)
-		model->totals.truncated_stacks += is_truncated(model->stacks[i].end);
-	model->totals.stacks = (uint32_t)model->stack_count;
+	return count_stacks(model);
 }
 
 int model_load(struct model *model, const struct model_options *options, struct diag *diag)
@@ -309,7 +325,10 @@ int model_load(struct model *model, const struct model_options *options, struct 
 			return error;
 		}
 	}
-	sum_totals(model);
+	if (sum_totals(model)) {
+		model_release(model);
+		return diag_set(diag, -ENOMEM, "out of memory");
+	}
 	return 0;
 }
 

@@ -264,6 +264,11 @@ bool plumbing_function(const struct plumbing *plumbing, const char *function)
 	return false;
 }
 
+bool plumbing_entry(const char *function)
+{
+	return has_prefix(function, "__libc_start_main");
+}
+
 bool plumbing_module(const char *path)
 {
 	const char *slash = strrchr(path, '/');

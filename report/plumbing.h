@@ -28,6 +28,8 @@ void plumbing_release(struct plumbing *plumbing);
  * parameters and return type.
  */
 bool plumbing_function(const struct plumbing *plumbing, const char *function);
+/* The C library's caller of main: what calls it is the program's entry point. */
+bool plumbing_entry(const char *function);
 /* By module: the C and C++ runtime, the loader, allocators. */
 bool plumbing_module(const char *path);
 /* By source file: the headers of the C++ library, the sources of Rust's. */

@@ -53,7 +53,7 @@ static int check_kind(const char *path, const struct stat *st, struct diag *diag
 		return -EISDIR;
 	}
 	if (!S_ISREG(st->st_mode))
-		return diag_set(diag, -EINVAL, "cannot read '%s': not a regular file", path);
+		return diag_set(diag, -EBADMSG, "cannot read '%s': not a regular file", path);
 	if (st->st_size == 0)
 		return diag_set(diag, -EBADMSG, "cannot read '%s': the file is empty", path);
 	return 0;

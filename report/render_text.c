@@ -341,6 +341,29 @@ static void put_notes(struct text *t)
 	}
 }
 
+/* The process with the highest peak, when it is not among those reported. */
+static const struct model_process *largest_unselected(const struct model *model)
+{
+	const struct model_process *largest = NULL;
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (!largest || model->processes[i].rec.peak_bytes > largest->rec.peak_bytes)
+			largest = &model->processes[i];
+	}
+	return largest && !largest->selected && model->file_count == 1 ? largest : NULL;
+}
+
+static void add_largest(struct text *t, struct sentence *s)
+{
+	const struct model_process *largest = largest_unselected(t->model);
+	char size[UNITS_TEXT];
+	if (!largest)
+		return;
+	const char *executable = model_text(t->model, largest->executable);
+	fprintf(s->stream, "; the largest is --process %" PRIu32 " (%s, peak %s)", largest->number,
+		executable ? path_base(executable) : "?",
+		units_size(size, largest->rec.peak_bytes));
+}
+
 static void put_process_hint(struct text *t)
 {
 	const struct model *model = t->model;
@@ -351,6 +374,7 @@ static void put_process_hint(struct text *t)
 	fprintf(s.stream, "%zu processes", model->process_count);
 	if (single)
 		fprintf(s.stream, ", this is number %" PRIu32, single->number);
+	add_largest(t, &s);
 	fputs("; --all sums them, --process N picks one, --all --by process lists them", s.stream);
 	sentence_print(t, &s, "Note", TEXT_PLAIN);
 }

@@ -82,6 +82,21 @@ static struct frame_ref find_location_site(struct builder *b, uint32_t id)
 	return (struct frame_ref){ 0 };
 }
 
+/*
+ * Is this the C library's start of main?  Its caller is the program's _start,
+ * which without symbols has no name to tell it by: no site either.
+ */
+static bool is_entry(const struct model *model, const struct model_node *node)
+{
+	const struct model_location *location = &model->locations[node->location];
+	if (!node->parent || model->nodes[node->parent].parent || !node->location ||
+	    !location->frame_count)
+		return false;
+	uint32_t outermost = location->first_frame + location->frame_count - 1;
+	const char *function = model_text(model, model->frames[outermost].function);
+	return function && plumbing_entry(function);
+}
+
 static void find_node_sites(struct builder *b)
 {
 	const struct model *model = b->model;
@@ -90,7 +105,10 @@ static void find_node_sites(struct builder *b)
 	for (size_t id = 1; id <= model->node_count; id++) {
 		const struct model_node *node = &model->nodes[id];
 		struct frame_ref own = b->location_site[node->location];
-		b->table->node_site[id] = own.location ? own : b->table->node_site[node->parent];
+		if (own.location || is_entry(model, node))
+			b->table->node_site[id] = own;
+		else
+			b->table->node_site[id] = b->table->node_site[node->parent];
 	}
 }
 

@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "report/plumbing.h"
 #include "report/render.h"
 #include "report/sites.h"
 #include "report/text.h"
 #include "report/units.h"
 #include "report/utf8.h"
 
-#define STACKS_SHOWN   2 /* of each site */
+#define STACKS_SHOWN   2 /* of each site, when the second makes a tenth of it */
 #define BAR_WIDTH      6 /* columns */
 #define SHARE_WIDTH    6 /* "100.0%" */
 #define SITE_WIDTH_MIN 20
@@ -197,13 +198,26 @@ static void put_remark(struct text *t, size_t indent, enum text_style style, con
 	fputc('\n', t->out);
 }
 
+/* What ran before main or the thread's function: no news to anyone. */
+static bool is_startup(const struct shown_frame *frame)
+{
+	return (frame->module && plumbing_module(frame->module)) ||
+	       (frame->function && strcmp(frame->function, "_start") == 0);
+}
+
+/* Without the startup frames at the outer end, unless there are no others. */
 static size_t count_frames(struct frame_walk walk)
 {
 	struct shown_frame frame;
-	size_t count = 0;
-	while (frame_walk_next(&walk, &frame))
+	size_t count = 0, last = 0;
+	bool at_entry = false; /* whoever calls the entry is _start, named or not */
+	while (frame_walk_next(&walk, &frame)) {
 		count++;
-	return count;
+		if (!is_startup(&frame) && !at_entry)
+			last = count;
+		at_entry = frame.function && plumbing_entry(frame.function);
+	}
+	return last ? last : count;
 }
 
 /* Moves to the stack's site and says through which plumbing it allocated. */
@@ -272,18 +286,16 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 	struct frame_walk walk = skip_plumbing(t, stack->node, indent);
 	struct shown_frame frame;
 	char remark[64];
-	for (size_t shown = 0;; shown++) {
-		size_t left =
-			shown == limit || (common && shown && walk.node == common && walk.next == 0)
-				? count_frames(walk)
-				: 0;
-		if (left > 1) {
+	size_t left = count_frames(walk);
+	for (size_t shown = 0; left > 0; shown++, left--) {
+		bool as_above = common && shown && walk.node == common && walk.next == 0;
+		/* One last frame takes no more room than the remark would. */
+		if (left > 1 && (as_above || shown == limit)) {
 			snprintf(remark, sizeof(remark), "%zu %s", left,
 				 shown == limit ? "more frames" : "frames as above");
 			put_remark(t, indent, TEXT_DIM, remark);
 			break;
 		}
-		/* One last frame takes no more room than the remark would. */
 		if (!frame_walk_next(&walk, &frame))
 			break;
 		put_frame(t, &frame, indent);
@@ -329,7 +341,8 @@ static void put_stacks(struct text *t, const struct site *site)
 	sites_sort_stacks(t->report->table, site, model, sort);
 	for (; shown < site->stack_count && shown < STACKS_SHOWN; shown++) {
 		const struct model_stack *stack = &model->stacks[stacks[shown]];
-		if (shown && sites_cost(&stack->costs, sort) <= 0)
+		if (shown &&
+		    sites_cost(&stack->costs, sort) < sites_cost(&site->costs, sort) / 10 + 1)
 			break;
 		if (site->stack_count > 1)
 			put_stack_heading(t, stack);

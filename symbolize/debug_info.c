@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A module's units and the way from an address to one of them.  The ranges units give themselves are
- * used, not .debug_aranges, which clang and rustc do not write; units that give none are looked into
- * when an address is in no other.
+ * A module's units and the way from an address to one of them.  The ranges
+ * units give themselves are used, not .debug_aranges, which clang and rustc do
+ * not write; units that give none are looked into when an address is in no
+ * other.
  */
 #include "symbolize/debug_info.h"
 
@@ -19,8 +20,12 @@
 #include "symbolize/names.h"
 #include "symbolize/unit.h"
 
-/* When the units kept open have more nodes than this the others are closed: some 200 MB. */
+/* When the units kept open have more nodes than this the others are closed:
+ * some 200 MB. */
 #define NODES_MAX 4000000
+
+/* Rows of line tables that libdw keeps: some 400 MB. */
+#define ROWS_MAX 8000000
 
 struct debug_info {
 	struct elf_file *file; /* loaded copies of what was given */
@@ -37,7 +42,8 @@ struct debug_info {
 	struct interval_set others; /* the same for units without ranges of their own */
 	bool others_sealed;
 	size_t nodes_count; /* in open units */
-	size_t budget;      /* of units' ranges */
+	size_t rows_count;  /* in line tables read */
+	size_t budget;	    /* of units' ranges */
 };
 
 /* An ELF file with next to no DWARF in it. */
@@ -49,8 +55,8 @@ struct empty_image {
 };
 
 /*
- * Without a supplementary file libdw would look for one itself, at whatever place the file names; so
- * it is given an empty one.
+ * Without a supplementary file libdw would look for one itself, at whatever
+ * place the file names; so it is given an empty one.
  */
 static int make_no_supplement(struct debug_info *info)
 {
@@ -72,15 +78,15 @@ static int make_no_supplement(struct debug_info *info)
 	image->header.e_shnum = 3;
 	image->header.e_shstrndx = 1;
 	image->sections[1] = (Elf64_Shdr){ .sh_name = 1,
-		                           .sh_type = SHT_STRTAB,
-		                           .sh_offset = offsetof(struct empty_image, names),
-		                           .sh_size = sizeof(names),
-		                           .sh_addralign = 1 };
+					   .sh_type = SHT_STRTAB,
+					   .sh_offset = offsetof(struct empty_image, names),
+					   .sh_size = sizeof(names),
+					   .sh_addralign = 1 };
 	image->sections[2] = (Elf64_Shdr){ .sh_name = 11,
-		                           .sh_type = SHT_PROGBITS,
-		                           .sh_offset = offsetof(struct empty_image, info),
-		                           .sh_size = sizeof(image->info),
-		                           .sh_addralign = 1 };
+					   .sh_type = SHT_PROGBITS,
+					   .sh_offset = offsetof(struct empty_image, info),
+					   .sh_size = sizeof(image->info),
+					   .sh_addralign = 1 };
 	memcpy(image->names, names, sizeof(names));
 	error = elf_file_from_memory(image, sizeof(*image), &info->supplement_file);
 	if (error)
@@ -95,8 +101,7 @@ static int set_supplement(struct debug_info *info, const struct elf_file *supple
 	int error = 0;
 
 	if (supplement && elf_file_load(supplement, &info->supplement_file) == 0) {
-		info->supplement =
-			dwarf_begin_elf(info->supplement_file->elf, DWARF_C_READ, NULL);
+		info->supplement = dwarf_begin_elf(info->supplement_file->elf, DWARF_C_READ, NULL);
 		if (!info->supplement) {
 			elf_file_close(info->supplement_file);
 			info->supplement_file = NULL;
@@ -125,10 +130,10 @@ static int add_unit(struct debug_info *info, Dwarf_Die *die)
 		info->units_capacity = capacity;
 	}
 	info->units[info->units_count++] = (struct unit){ .die = *die, .tree = *die };
-	/* Where two units claim an address it is a function both had and the linker kept once: the
-	 * first one's. */
+	/* Where two units claim an address it is a function both had and the
+	 * linker kept once: the first one's. */
 	return unit_add_ranges(die, &info->text, &info->ranges, UINT32_MAX - at, (uint32_t)at,
-	                       &info->budget);
+			       &info->budget);
 }
 
 static int list_units(struct debug_info *info)
@@ -146,8 +151,8 @@ static int list_units(struct debug_info *info)
 }
 
 int debug_info_open(const struct elf_file *file, const struct elf_file *supplement,
-                    struct names *names, symbol_finder *find, void *find_context,
-                    struct debug_info **result)
+		    struct names *names, symbol_finder *find, void *find_context,
+		    struct debug_info **result)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 	int error = -ENOMEM;
@@ -200,7 +205,13 @@ void debug_info_close(struct debug_info *info)
 	free(info);
 }
 
-/* Whether opening a path would open a file, and not wait for the other end of a pipe. */
+bool debug_info_is_large(const struct debug_info *info)
+{
+	return info->rows_count > ROWS_MAX;
+}
+
+/* Whether opening a path would open a file, and not wait for the other end of a
+ * pipe. */
 static bool is_harmless(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -274,7 +285,8 @@ static int open_unit(struct debug_info *info, struct unit *unit)
 	return error;
 }
 
-/* Units that do not say where their code is: take the ranges of what is in them. */
+/* Units that do not say where their code is: take the ranges of what is in
+ * them. */
 static int open_others(struct debug_info *info)
 {
 	int error = 0;
@@ -287,8 +299,8 @@ static int open_others(struct debug_info *info)
 			continue;
 		error = open_unit(info, unit);
 		if (!error)
-			error = interval_add_all(&info->others, &unit->ranges,
-			                         UINT32_MAX - i, (uint32_t)i);
+			error = interval_add_all(&info->others, &unit->ranges, UINT32_MAX - i,
+						 (uint32_t)i);
 	}
 	if (!error)
 		error = interval_seal(&info->others);
@@ -316,7 +328,7 @@ static int find_unit(struct debug_info *info, uint64_t address, struct unit **un
 }
 
 static size_t fill_frames(struct debug_info *info, struct unit *unit, uint32_t at,
-                          struct sym_frame *frames)
+			  struct sym_frame *frames)
 {
 	Dwarf *dwarf = dwarf_cu_getdwarf(unit->tree.cu);
 	size_t count = 0;
@@ -344,18 +356,21 @@ static size_t fill_frames(struct debug_info *info, struct unit *unit, uint32_t a
 }
 
 int debug_info_frames(struct debug_info *info, uint64_t address, struct sym_frame *frames,
-                      size_t *count)
+		      size_t *count)
 {
 	struct unit *unit;
 	int error = find_unit(info, address, &unit);
-	bool has_line;
+	bool has_line, had_lines;
 	uint32_t at;
 
 	*count = 0;
 	if (error || !unit)
 		return error;
 	frames[0] = (struct sym_frame){ 0 };
+	had_lines = unit->lines_opened;
 	has_line = unit_find_line(unit, info->names, address, &frames[0].file, &frames[0].line);
+	if (!had_lines)
+		info->rows_count += unit->lines_count;
 	at = unit_find(unit, address);
 	*count = fill_frames(info, unit, at, frames);
 	if (*count == 0 && has_line)

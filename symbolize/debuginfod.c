@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thin client over libdebuginfod.  Its prototypes are repeated here (they are its stable interface)
- * as its header is in a package of its own that a build should not need.
+ * A thin client over libdebuginfod.  Its prototypes are repeated here (they are
+ * its stable interface) as its header is in a package of its own that a build
+ * should not need.
  */
 #include "symbolize/debuginfod.h"
 
@@ -26,16 +27,16 @@ struct debuginfod {
 	struct debuginfod_client *client;
 	void (*end)(struct debuginfod_client *client);
 	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *build_id,
-	                      int size, char **path);
+			      int size, char **path);
 	debuginfod_progress *progress;
 	void *context;
 	time_t deadline; /* monotonic seconds */
-	bool tried;      /* to load the library */
+	bool tried;	 /* to load the library */
 	bool gave_up;
 };
 
-/* The one whose fetch runs in this thread: the library's call-back is not told (0.178 had no user
- * data), and it comes only from within that fetch. */
+/* The one whose fetch runs in this thread: the library's call-back is not told
+ * (0.178 had no user data), and it comes only from within that fetch. */
 static _Thread_local struct debuginfod *fetching;
 
 static time_t monotonic_seconds(void)
@@ -56,7 +57,7 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 		return 1;
 	if (debuginfod->progress)
 		debuginfod->progress(debuginfod->context, "debuginfod", done > 0 ? (size_t)done : 0,
-		                     total > 0 ? (size_t)total : 0);
+				     total > 0 ? (size_t)total : 0);
 	if (monotonic_seconds() < debuginfod->deadline)
 		return 0;
 	debuginfod->gave_up = true;
@@ -77,7 +78,7 @@ struct debuginfod *debuginfod_new(debuginfod_progress *progress, void *context)
 static void load(struct debuginfod *debuginfod)
 {
 	struct debuginfod_client *(*begin)(void);
-	void (*set_progressfn)(struct debuginfod_client *client, progress_fn *progress);
+	void (*set_progressfn)(struct debuginfod_client * client, progress_fn * progress);
 
 	debuginfod->tried = true;
 	debuginfod->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -110,7 +111,7 @@ char *debuginfod_fetch(struct debuginfod *debuginfod, const struct build_id *bui
 	debuginfod->deadline = monotonic_seconds() + FETCH_SECONDS;
 	fetching = debuginfod;
 	fd = debuginfod->find_debuginfo(debuginfod->client, build_id->bytes, (int)build_id->size,
-	                                &path);
+					&path);
 	fetching = NULL;
 	if (fd < 0)
 		return NULL;

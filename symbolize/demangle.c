@@ -2,10 +2,11 @@
 /*
  * Readable names for linkage names, by libiberty.
  *
- * Names come from files nobody vouches for.  A short one can stand for gigabytes (each argument twice
- * the one before), so what libiberty writes is taken piece by piece and it is stopped when that is too
- * much; it keeps nothing on the heap meanwhile.  And its depth of recursion grows with the length of
- * the name, so there is a limit to that.
+ * Names come from files nobody vouches for.  A short one can stand for
+ * gigabytes (each argument twice the one before), so what libiberty writes is
+ * taken piece by piece and it is stopped when that is too much; it keeps
+ * nothing on the heap meanwhile.  And its depth of recursion grows with the
+ * length of the name, so there is a limit to that.
  */
 #include "symbolize/demangle.h"
 
@@ -17,16 +18,18 @@
 
 #include "symbolize/symbolize.h"
 
-/* libiberty's own limit gives names of 1024 letters up, which template libraries exceed.  Up to here
- * its recursion stays within 2 MB of stack; longer names are shown as they are. */
-#define LINKAGE_MAX 8192
+/* libiberty's own limit gives names of 1024 letters up, which template
+ * libraries exceed.  Up to here its recursion stays within 2 MB of stack;
+ * longer names are shown as they are. */
+#define LINKAGE_MAX	8192
 #define LINKAGE_LIMITED 1000
 
 /* What is longer helps nobody. */
 #define READABLE_MAX 65536
 
-/* D has no way to stop it: back references double what is written two by two. */
-#define D_LINKAGE_MAX 2048
+/* D has no way to stop it: back references double what is written two by
+ * two. */
+#define D_LINKAGE_MAX	 2048
 #define D_REFERENCES_MAX 32
 
 struct sink {
@@ -81,7 +84,8 @@ static char *run(demangler *demangle, const char *linkage, int options)
 	return sink.text;
 }
 
-/* libiberty lets the hash of a legacy Rust name through when it is of an unusual form. */
+/* libiberty lets the hash of a legacy Rust name through when it is of an
+ * unusual form. */
 static char *cut_rust_hash(char *name)
 {
 	size_t size = strlen(name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rest of symbolize/ needs to know about mangled names beyond sym_demangle().
+ * What the rest of symbolize/ needs to know about mangled names beyond
+ * sym_demangle().
  */
 #ifndef MEMTRACK_SYMBOLIZE_DEMANGLE_H
 #define MEMTRACK_SYMBOLIZE_DEMANGLE_H

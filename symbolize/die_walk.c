@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdw finds the sibling of a DIE that does not say where it is (clang's never do) by reading over
- * all its descendants, so a plain walk reads everything once for each level above it.  But when a DIE
- * has no sibling libdw tells where it stopped, at the null entry that ends the list, and the entry
- * after that is the sibling of the parent.
+ * libdw finds the sibling of a DIE that does not say where it is (clang's never
+ * do) by reading over all its descendants, so a plain walk reads everything
+ * once for each level above it.  But when a DIE has no sibling libdw tells
+ * where it stopped, at the null entry that ends the list, and the entry after
+ * that is the sibling of the parent.
  */
 #include "symbolize/die_walk.h"
 
@@ -21,7 +22,7 @@ bool die_walk_start(struct die_walk *walk, Dwarf_Die *unit_die)
 
 	walk->dwarf = dwarf_cu_getdwarf(unit_die->cu);
 	if (dwarf_next_unit(walk->dwarf, start, &next, &header_size, NULL, NULL, NULL, NULL, NULL,
-	                    NULL) ||
+			    NULL) ||
 	    next <= dwarf_dieoffset(unit_die))
 		return false;
 	walk->end = die_address(unit_die) + (next - dwarf_dieoffset(unit_die));
@@ -30,17 +31,19 @@ bool die_walk_start(struct die_walk *walk, Dwarf_Die *unit_die)
 	return true;
 }
 
-/* Only ever forward and inside the unit: a damaged sibling reference must not make a loop. */
+/* Only ever forward and inside the unit: a damaged sibling reference must not
+ * make a loop. */
 static bool is_onward(const struct die_walk *walk, const Dwarf_Die *from, const Dwarf_Die *to)
 {
 	return die_address(to) > die_address(from) && die_address(to) < walk->end;
 }
 
-/* Sets the current DIE to what follows the null entry at `*null`, if that is where it points. */
+/* Sets the current DIE to what follows the null entry at `*null`, if that is
+ * where it points. */
 static bool step_over_null(struct die_walk *walk, const unsigned char **null,
-                           const unsigned char *after)
+			   const unsigned char *after)
 {
-	if (!*null || *null <= after || *null + 1 >= walk->end || **null != 0)
+	if (*null <= after || *null + 1 >= walk->end || **null != 0)
 		return false;
 	++*null;
 	if (**null == 0)
@@ -57,10 +60,12 @@ static bool climb(struct die_walk *walk, const unsigned char *null)
 		Dwarf_Die next = { 0 };
 		int result;
 
+		if (!null)
+			return false; /* the unit is at its end */
 		walk->depth--;
 		if (step_over_null(walk, &null, after))
 			return true;
-		if (null && null > after && null < walk->end && *null == 0)
+		if (null > after && null < walk->end && *null == 0)
 			continue; /* the parent was the last of its list, too */
 		result = dwarf_siblingof(die_walk_current(walk), &next);
 		if (result < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dynamic segment's symbol table.  Its length is written nowhere: it follows from the hash table.
+ * The dynamic segment's symbol table.  Its length is written nowhere: it
+ * follows from the hash table.
  */
 #include "symbolize/elf_dynamic.h"
 
@@ -13,9 +14,10 @@ struct dynamic {
 	uint64_t symbols, strings, strings_size, hash, gnu_hash; /* addresses; 0: absent */
 };
 
-/* The file's bytes for an address, `size` of them or (if `clip`) what the segment has left. */
+/* The file's bytes for an address, `size` of them or (if `clip`) what the
+ * segment has left. */
 static Elf_Data *data_at(const struct elf_file *file, uint64_t address, uint64_t size, bool clip,
-                         Elf_Type type)
+			 Elf_Type type)
 {
 	size_t count = 0;
 
@@ -37,7 +39,7 @@ static Elf_Data *data_at(const struct elf_file *file, uint64_t address, uint64_t
 		if (header.p_offset > INT64_MAX || skip > INT64_MAX - header.p_offset)
 			return NULL;
 		return elf_getdata_rawchunk(file->elf, (int64_t)(header.p_offset + skip), size,
-		                            type);
+					    type);
 	}
 	return NULL;
 }
@@ -81,7 +83,7 @@ static bool read_dynamic(const struct elf_file *file, struct dynamic *dynamic)
 		    header.p_offset > INT64_MAX)
 			continue;
 		data = elf_getdata_rawchunk(file->elf, (int64_t)header.p_offset, header.p_filesz,
-		                            ELF_T_DYN);
+					    ELF_T_DYN);
 		for (int at = 0; data && gelf_getdyn(data, at, &entry) && entry.d_tag != DT_NULL;
 		     at++)
 			note_entry(dynamic, &entry);
@@ -145,7 +147,7 @@ int elf_dynamic_symbols(const struct elf_file *file, elf_dynamic_visit *visit, v
 	if (count == 0 || count > INT32_MAX || !strings)
 		return 0;
 	symbols = data_at(file, dynamic.symbols,
-	                  count * gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT), true, ELF_T_SYM);
+			  count * gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT), true, ELF_T_SYM);
 	for (int i = 1; symbols && !result && gelf_getsym(symbols, i, &symbol); i++) {
 		const char *name = (const char *)strings->d_buf + symbol.st_name;
 

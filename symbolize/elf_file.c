@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Up to here a file is copied, beyond it is mapped: a mapped file that somebody cuts short raises
- * SIGBUS, a copied one costs its size in memory. */
+/* Up to here a file is copied, beyond it is mapped: a mapped file that somebody
+ * cuts short raises SIGBUS, a copied one costs its size in memory. */
 #define COPY_MAX ((size_t)512 << 20)
 
 /* Zero bytes after what libdw reads. */
@@ -52,7 +52,8 @@ static bool is_object(Elf *elf)
 	       header.e_type != ET_CORE;
 }
 
-/* Compressed sections are expanded whole by libdw: refuse what would not fit. */
+/* Compressed sections are expanded whole by libdw: refuse what would not
+ * fit. */
 static bool believable_sections(const struct elf_file *file)
 {
 	Elf_Scn *section = NULL;
@@ -176,16 +177,17 @@ static void *copy_file(const struct elf_file *file)
 	return image;
 }
 
-/* The file over the start of a longer anonymous mapping, which provides the zero bytes. */
+/* The file over the start of a longer anonymous mapping, which provides the
+ * zero bytes. */
 static void *map_file(const struct elf_file *file, size_t mapped)
 {
 	void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (base == MAP_FAILED)
 		return NULL;
 	if (mmap(base, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-	         file->fd, 0) == MAP_FAILED) {
+		 file->fd, 0) == MAP_FAILED) {
 		munmap(base, mapped);
 		return NULL;
 	}
@@ -342,7 +344,8 @@ static Elf_Type note_type(uint64_t alignment)
 	return alignment == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
 }
 
-/* Segments come second: in a separate debug file their offsets are those of another file. */
+/* Segments come second: in a separate debug file their offsets are those of
+ * another file. */
 static void segment_build_id(const struct elf_file *file, struct build_id *id)
 {
 	size_t count = 0;
@@ -356,8 +359,8 @@ static void segment_build_id(const struct elf_file *file, struct build_id *id)
 		    header.p_filesz == 0 || header.p_offset > INT64_MAX)
 			continue;
 		if (note_build_id(elf_getdata_rawchunk(file->elf, (int64_t)header.p_offset,
-		                                       header.p_filesz, note_type(header.p_align)),
-		                  id))
+						       header.p_filesz, note_type(header.p_align)),
+				  id))
 			return;
 	}
 }
@@ -383,7 +386,7 @@ bool build_id_equal(const struct build_id *a, const struct build_id *b)
 }
 
 const char *elf_file_link(const struct elf_file *file, const char *section, const uint8_t **rest,
-                          size_t *rest_size)
+			  size_t *rest_size)
 {
 	Elf_Data *data = elf_file_section_data(file, section);
 	const char *text = data ? data->d_buf : NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Function symbols: gathered, ordered by how good a name they are, and turned into address ranges.
- * A symbol with a size holds for just that; one without (assembly) up to the next symbol, but never
- * beyond its section and never over one with a size.
+ * Function symbols: gathered, ordered by how good a name they are, and turned
+ * into address ranges. A symbol with a size holds for just that; one without
+ * (assembly) up to the next symbol, but never beyond its section and never over
+ * one with a size.
  */
 #include "symbolize/elf_symbols.h"
 
@@ -112,8 +113,8 @@ static bool is_function(const GElf_Sym *symbol, bool executable)
 
 /* One entry of a table with section headers. */
 static int take_symbol(struct elf_symbols *symbols, const struct elf_file *file,
-                       const struct section_table *sections, const GElf_Sym *symbol,
-                       const char *name)
+		       const struct section_table *sections, const GElf_Sym *symbol,
+		       const char *name)
 {
 	struct section where = { file->text.high, true };
 
@@ -129,11 +130,11 @@ static int take_symbol(struct elf_symbols *symbols, const struct elf_file *file,
 	if (!is_function(symbol, where.executable) || is_label(name))
 		return 0;
 	return symbol_add(symbols, &(struct symbol){ symbol->st_value, symbol->st_size, where.end,
-	                                             name, symbol_worth(symbol, name) });
+						     name, symbol_worth(symbol, name) });
 }
 
 static int take_table(struct elf_symbols *symbols, const struct elf_file *file,
-                      const struct section_table *sections, Elf_Scn *section, size_t strings)
+		      const struct section_table *sections, Elf_Scn *section, size_t strings)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
@@ -142,7 +143,7 @@ static int take_table(struct elf_symbols *symbols, const struct elf_file *file,
 		return 0;
 	for (int i = 1; gelf_getsym(data, i, &symbol); i++) {
 		int error = take_symbol(symbols, file, sections, &symbol,
-		                        elf_strptr(file->elf, strings, symbol.st_name));
+					elf_strptr(file->elf, strings, symbol.st_name));
 
 		if (error)
 			return error;
@@ -170,13 +171,13 @@ static int take_tables(struct elf_symbols *symbols, const struct elf_file *file)
 
 /* Without section headers only symbols with a type and a size are of use. */
 static int take_dynamic_symbol(void *context, const GElf_Sym *symbol, const char *name,
-                               uint64_t limit)
+			       uint64_t limit)
 {
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_size == 0 || is_label(name) ||
 	    !is_function(symbol, false))
 		return 0;
 	return symbol_add(context, &(struct symbol){ symbol->st_value, symbol->st_size, limit, name,
-	                                             symbol_worth(symbol, name) });
+						     symbol_worth(symbol, name) });
 }
 
 static int take_file(struct elf_symbols *symbols, const struct elf_file *file)
@@ -283,7 +284,7 @@ static int index_symbols(struct elf_symbols *symbols)
 			uint64_t sized = symbol->size > 0 ? (uint64_t)1 << 63 : 0;
 
 			error = interval_add(&symbols->ranges, symbol->low,
-			                     symbol_end(symbol, next), sized | i, (uint32_t)i);
+					     symbol_end(symbol, next), sized | i, (uint32_t)i);
 		}
 	}
 	return error ? error : interval_seal(&symbols->ranges);

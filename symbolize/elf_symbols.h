@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function symbols of a module, from every table it has: .symtab, .dynsym and the compressed
- * .gnu_debugdata; and for files without section headers the table the dynamic linker uses.
+ * The function symbols of a module, from every table it has: .symtab, .dynsym
+ * and the compressed .gnu_debugdata; and for files without section headers the
+ * table the dynamic linker uses.
  */
 #ifndef MEMTRACK_SYMBOLIZE_ELF_SYMBOLS_H
 #define MEMTRACK_SYMBOLIZE_ELF_SYMBOLS_H
@@ -12,8 +13,9 @@
 struct elf_file;
 struct elf_symbols;
 
-/* Reads the tables of `count` files that describe the same module (NULL entries are passed over),
- * which must stay open.  0 or -ENOMEM; damaged tables count as absent. */
+/* Reads the tables of `count` files that describe the same module (NULL entries
+ * are passed over), which must stay open.  0 or -ENOMEM; damaged tables count
+ * as absent. */
 int elf_symbols_load(struct elf_file *const *files, size_t count, struct elf_symbols **symbols)
 	__attribute__((warn_unused_result));
 size_t elf_symbols_count(const struct elf_symbols *symbols);

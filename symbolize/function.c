@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions: the linkage name made readable, or else the plain name with the namespaces and
- * classes around it.  DIEs do not know what is around them, so for the second case the unit is walked
- * once and the scope of each of its functions noted.
+ * Names of functions: the linkage name made readable, or else the plain name
+ * with the namespaces and classes around it.  DIEs do not know what is around
+ * them, so for the second case the unit is walked once and the scope of each of
+ * its functions noted.
  *
- * gcc leaves the linkage name out for functions of internal linkage.  Where such a function has a body
- * of its own the symbol table knows the name, and then calls of it that were inlined get it too: one
- * function must not go by two names.
+ * gcc leaves the linkage name out for functions of internal linkage.  Where
+ * such a function has a body of its own the symbol table knows the name, and
+ * then calls of it that were inlined get it too: one function must not go by
+ * two names.
  */
 #include "symbolize/function.h"
 
@@ -25,10 +27,11 @@
 /* A chain of origins longer than this is a circle. */
 #define ORIGINS_MAX 16
 
-#define SCOPE_NONE UINT32_MAX
+#define SCOPE_NONE  UINT32_MAX
 
-/* More of a name is not shown. */
-#define SCOPE_NAME_MAX 4096
+/* More of a name, or more of them, is not shown. */
+#define SCOPE_NAME_MAX 1024
+#define SCOPES_MAX     60
 
 /* Languages of DWARF 6 that compilers use already. */
 #define DW_LANG_C_plus_plus_17 0x002b
@@ -45,7 +48,8 @@ struct member {
 	uint32_t scope;
 };
 
-/* The scopes of one unit.  `members` ascends by offset, as DIEs are met in that order. */
+/* The scopes of one unit.  `members` ascends by offset, as DIEs are met in that
+ * order. */
 struct scope_table {
 	void *unit; /* identity of the unit; key */
 	struct scope *scopes;
@@ -74,7 +78,8 @@ static int compare_pointers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Finds the record whose first member is `key`, or makes one, all zero but for the key. */
+/* Finds the record whose first member is `key`, or makes one, all zero but for
+ * the key. */
 static void *record_get(void **tree, void *key, size_t size, bool *made)
 {
 	void ***found = tfind(&key, tree, compare_pointers);
@@ -115,7 +120,7 @@ static uint32_t scope_add(struct scope_table *table, uint32_t parent, const char
 {
 	if (table->scopes_count >= SCOPE_NONE ||
 	    !reserve((void **)&table->scopes, table->scopes_count, &table->scopes_capacity,
-	             sizeof(*table->scopes)))
+		     sizeof(*table->scopes)))
 		return parent;
 	table->scopes[table->scopes_count] = (struct scope){ parent, name };
 	return (uint32_t)table->scopes_count++;
@@ -123,9 +128,8 @@ static uint32_t scope_add(struct scope_table *table, uint32_t parent, const char
 
 static void member_add(struct scope_table *table, Dwarf_Off offset, uint32_t scope)
 {
-	if (scope == SCOPE_NONE ||
-	    !reserve((void **)&table->members, table->members_count, &table->members_capacity,
-	             sizeof(*table->members)))
+	if (scope == SCOPE_NONE || !reserve((void **)&table->members, table->members_count,
+					    &table->members_capacity, sizeof(*table->members)))
 		return;
 	table->members[table->members_count++] = (struct member){ offset, scope };
 }
@@ -193,7 +197,7 @@ static int compare_members(const void *a, const void *b)
 }
 
 static const struct scope_table *find_scope(struct functions *functions, Dwarf_Die *die,
-                                            uint32_t *scope)
+					    uint32_t *scope)
 {
 	struct member key = { dwarf_dieoffset(die), 0 }, *found;
 	struct scope_table *table;
@@ -218,12 +222,12 @@ static const struct scope_table *find_scope(struct functions *functions, Dwarf_D
 
 /* Writes the names of a scope and those around it, outermost first. */
 static void write_scopes(FILE *stream, const struct scope_table *table, uint32_t scope,
-                         const char *separator)
+			 const char *separator)
 {
-	const char *chain[DIE_DEPTH_MAX + 1];
+	const char *chain[SCOPES_MAX];
 	size_t count = 0;
 
-	for (; scope != SCOPE_NONE && count <= DIE_DEPTH_MAX; scope = table->scopes[scope].parent) {
+	for (; scope != SCOPE_NONE && count < SCOPES_MAX; scope = table->scopes[scope].parent) {
 		if (table->scopes[scope].name)
 			chain[count++] = table->scopes[scope].name;
 	}
@@ -255,9 +259,10 @@ static const char *scope_separator(Dwarf_Die *die)
 	}
 }
 
-/* `declaration` is where the function is named, so what stands around it counts. */
+/* `declaration` is where the function is named, so what stands around it
+ * counts. */
 static const char *qualified_name(struct functions *functions, Dwarf_Die *declaration,
-                                  const char *name)
+				  const char *name)
 {
 	const char *separator = scope_separator(declaration), *result = NULL;
 	const struct scope_table *table;
@@ -330,7 +335,8 @@ static struct function_name make_name(struct functions *functions, Dwarf_Die *di
 	return result;
 }
 
-/* One step leads inlined calls of the same function, and its body, to one place. */
+/* One step leads inlined calls of the same function, and its body, to one
+ * place. */
 static Dwarf_Die function_origin(const Dwarf_Die *die)
 {
 	Dwarf_Die origin = *die;
@@ -392,12 +398,12 @@ static bool find_body(struct unit *unit, const void *origin, uint64_t *address)
 	if (low == unit->bodies_count || unit->bodies[low].origin != origin)
 		return false;
 	return dwarf_die_addr_die(dwarf_cu_getdwarf(unit->tree.cu),
-	                          unit->nodes[unit->bodies[low].node].die, &die) &&
+				  unit->nodes[unit->bodies[low].node].die, &die) &&
 	       dwarf_ranges(&die, 0, &base, address, &end) > 0;
 }
 
-/* Whether a demangled name can be that of a function called `name`; spellings of template arguments
- * differ. */
+/* Whether a demangled name can be that of a function called `name`; spellings
+ * of template arguments differ. */
 static bool name_fits(const char *readable, const char *name)
 {
 	size_t size = strcspn(name, "<");
@@ -405,9 +411,10 @@ static bool name_fits(const char *readable, const char *name)
 	return memmem(readable, strlen(readable), name, size) != NULL;
 }
 
-/* The name of the symbol at a function's body, without what compilers append for clones. */
+/* The name of the symbol at a function's body, without what compilers append
+ * for clones. */
 static void name_by_symbol(struct functions *functions, uint64_t address, const char *name,
-                           struct function_name *result)
+			   struct function_name *result)
 {
 	const char *symbol = functions->find(functions->find_context, address), *readable;
 	char *linkage = symbol ? strdup(symbol) : NULL;

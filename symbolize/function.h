@@ -22,8 +22,8 @@ struct function_name {
 };
 
 struct functions *functions_new(struct names *names, symbol_finder *find, void *find_context);
-/* The name of a subprogram or inlined call of `unit`, following its origin, also into other units.
- * Worked out once for each origin. */
+/* The name of a subprogram or inlined call of `unit`, following its origin,
+ * also into other units. Worked out once for each origin. */
 struct function_name functions_name(struct functions *functions, struct unit *unit, Dwarf_Die *die);
 void functions_free(struct functions *functions);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address ranges to values.  Sealing sweeps the ranges from low to high with a heap of those open at
- * the current address, ordered by rank; a range that ended below the top of the heap stays there
- * until it comes up, so each is pushed and popped once.
+ * Address ranges to values.  Sealing sweeps the ranges from low to high with a
+ * heap of those open at the current address, ordered by rank; a range that
+ * ended below the top of the heap stays there until it comes up, so each is
+ * pushed and popped once.
  */
 #include "symbolize/interval.h"
 
@@ -31,7 +32,7 @@ struct heap {
 };
 
 int interval_add(struct interval_set *set, uint64_t low, uint64_t high, uint64_t rank,
-                 uint32_t value)
+		 uint32_t value)
 {
 	if (low >= high)
 		return 0;
@@ -49,7 +50,7 @@ int interval_add(struct interval_set *set, uint64_t low, uint64_t high, uint64_t
 }
 
 int interval_add_all(struct interval_set *set, const struct interval_set *sealed, uint64_t rank,
-                     uint32_t value)
+		     uint32_t value)
 {
 	int error = 0;
 
@@ -57,7 +58,7 @@ int interval_add_all(struct interval_set *set, const struct interval_set *sealed
 	for (size_t i = 0; i + 1 < sealed->steps_count && !error; i++) {
 		if (sealed->steps[i].value != INTERVAL_NONE)
 			error = interval_add(set, sealed->steps[i].start,
-			                     sealed->steps[i + 1].start, rank, value);
+					     sealed->steps[i + 1].start, rank, value);
 	}
 	return error;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address ranges to values: ranges may nest and overlap, the highest rank wins where they do.  Filled
- * once, sealed once (n log n whatever the input), then searched.  Used for units, functions, ELF
- * symbols and perf maps.
+ * Address ranges to values: ranges may nest and overlap, the highest rank wins
+ * where they do.  Filled once, sealed once (n log n whatever the input), then
+ * searched.  Used for units, functions, ELF symbols and perf maps.
  */
 #ifndef MEMTRACK_SYMBOLIZE_INTERVAL_H
 #define MEMTRACK_SYMBOLIZE_INTERVAL_H
@@ -15,7 +15,8 @@
 struct interval;
 struct interval_step;
 
-/* All zero is an empty set.  `items` until sealed, `steps` (disjoint, ascending) afterwards. */
+/* All zero is an empty set.  `items` until sealed, `steps` (disjoint,
+ * ascending) afterwards. */
 struct interval_set {
 	struct interval *items;
 	size_t count;
@@ -25,11 +26,12 @@ struct interval_set {
 };
 
 /* Adds [low, high); an empty range is passed over.  0 or -ENOMEM. */
-int interval_add(struct interval_set *set, uint64_t low, uint64_t high, uint64_t rank, uint32_t value)
-	__attribute__((warn_unused_result));
-/* Adds everything a sealed set covers, under one rank and value.  0 or -ENOMEM. */
+int interval_add(struct interval_set *set, uint64_t low, uint64_t high, uint64_t rank,
+		 uint32_t value) __attribute__((warn_unused_result));
+/* Adds everything a sealed set covers, under one rank and value.  0 or
+ * -ENOMEM. */
 int interval_add_all(struct interval_set *set, const struct interval_set *sealed, uint64_t rank,
-                     uint32_t value) __attribute__((warn_unused_result));
+		     uint32_t value) __attribute__((warn_unused_result));
 /* Makes the set searchable; nothing may be added afterwards.  0 or -ENOMEM. */
 int interval_seal(struct interval_set *set) __attribute__((warn_unused_result));
 /* The value at an address, or INTERVAL_NONE. */

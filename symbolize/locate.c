@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding files.  Nothing is used on the strength of its name: a module must have the build-id seen in
- * the target's memory, a debug file the module's build-id (or, where there is none, the checksum the
- * module names).
+ * Finding files.  Nothing is used on the strength of its name: a module must
+ * have the build-id seen in the target's memory, a debug file the module's
+ * build-id (or, where there is none, the checksum the module names).
  */
 #include "symbolize/locate.h"
 
@@ -43,7 +43,7 @@ static struct elf_file *accept(struct elf_file *file, const struct proof *proof)
 
 /* Opens the formatted path if it is the right file. */
 __attribute__((format(printf, 2, 3))) static struct elf_file *try_path(const struct proof *proof,
-                                                                       const char *format, ...)
+								       const char *format, ...)
 {
 	struct elf_file *file = NULL;
 	char *path;
@@ -70,7 +70,7 @@ static void hex(const uint8_t *bytes, size_t size, char *text)
 
 /* ROOT/.build-id/xx/yyyy.debug in every debug folder. */
 static struct elf_file *find_by_build_id(const struct locate_places *places,
-                                         const struct build_id *build_id)
+					 const struct build_id *build_id)
 {
 	struct proof proof = { .build_id = build_id };
 	char text[2 * sizeof(build_id->bytes) + 1];
@@ -81,18 +81,19 @@ static struct elf_file *find_by_build_id(const struct locate_places *places,
 	hex(build_id->bytes, build_id->size, text);
 	for (size_t i = 0; i < places->debug_paths_count && !file; i++) {
 		file = try_path(&proof, "%s/.build-id/%.2s/%s.debug", places->debug_paths[i], text,
-		                text + 2);
+				text + 2);
 		if (!file && places->sysroot[0])
 			file = try_path(&proof, "%s%s/.build-id/%.2s/%s.debug", places->sysroot,
-			                places->debug_paths[i], text, text + 2);
+					places->debug_paths[i], text, text + 2);
 	}
 	if (!file)
 		file = try_path(&proof, "%s/usr/lib/debug/.build-id/%.2s/%s.debug", places->sysroot,
-		                text, text + 2);
+				text, text + 2);
 	return file;
 }
 
-/* The length of a path's folder, without the slash; 0 for the root or a bare name. */
+/* The length of a path's folder, without the slash; 0 for the root or a bare
+ * name. */
 static int folder_length(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -102,16 +103,16 @@ static int folder_length(const char *path)
 
 /* A debug folder's own copy of the module's place, or its top. */
 static struct elf_file *find_link_under(const char *sysroot, const char *root, const char *path,
-                                        const char *name, const struct proof *proof)
+					const char *name, const struct proof *proof)
 {
-	struct elf_file *file = try_path(proof, "%s%s%.*s/%s", sysroot, root, folder_length(path),
-	                                 path, name);
+	struct elf_file *file =
+		try_path(proof, "%s%s%.*s/%s", sysroot, root, folder_length(path), path, name);
 
 	return file ? file : try_path(proof, "%s%s/%s", sysroot, root, name);
 }
 
 static struct elf_file *find_link(const struct locate_places *places, const char *path,
-                                  const char *name, const struct proof *proof)
+				  const char *name, const struct proof *proof)
 {
 	const char *sysroot = places->sysroot;
 	int length = folder_length(path);
@@ -127,7 +128,8 @@ static struct elf_file *find_link(const struct locate_places *places, const char
 	return file ? file : find_link_under(sysroot, "/usr/lib/debug", path, name, proof);
 }
 
-/* The path with symbolic links followed, as debug folders mirror real places; malloc'ed or NULL. */
+/* The path with symbolic links followed, as debug folders mirror real places;
+ * malloc'ed or NULL. */
 static char *real_module_path(const struct locate_places *places, const char *path)
 {
 	char *full, *real;
@@ -141,9 +143,10 @@ static char *real_module_path(const struct locate_places *places, const char *pa
 	return real;
 }
 
-/* By the module's .gnu_debuglink: a file name, padding to four bytes, a checksum. */
+/* By the module's .gnu_debuglink: a file name, padding to four bytes, a
+ * checksum. */
 static struct elf_file *find_by_link(const struct locate_places *places, const char *path,
-                                     const struct located *located)
+				     const struct located *located)
 {
 	struct proof proof = { .build_id = &located->build_id };
 	size_t rest_size, padding;
@@ -168,7 +171,7 @@ static struct elf_file *find_by_link(const struct locate_places *places, const c
 }
 
 static struct elf_file *find_by_debuginfod(const struct locate_places *places,
-                                           const struct build_id *build_id)
+					   const struct build_id *build_id)
 {
 	struct proof proof = { .build_id = build_id };
 	struct elf_file *file;
@@ -185,7 +188,7 @@ static struct elf_file *find_by_debuginfod(const struct locate_places *places,
 }
 
 static void find_debug(const struct locate_places *places, const char *path,
-                       struct located *located)
+		       struct located *located)
 {
 	if (located->module && elf_file_has_dwarf(located->module))
 		return;
@@ -196,10 +199,11 @@ static void find_debug(const struct locate_places *places, const char *path,
 		located->debug = find_by_debuginfod(places, &located->build_id);
 }
 
-/* Next to the file that names it, or where it says, or below the debug folders (Debian: .dwz). */
+/* Next to the file that names it, or where it says, or below the debug folders
+ * (Debian: .dwz). */
 static struct elf_file *find_supplement_by_name(const struct locate_places *places,
-                                                const struct elf_file *from, const char *name,
-                                                const struct proof *proof)
+						const struct elf_file *from, const char *name,
+						const struct proof *proof)
 {
 	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
 	struct elf_file *file = NULL;
@@ -240,7 +244,7 @@ static void find_supplement(const struct locate_places *places, struct located *
 }
 
 static enum locate_result open_module(const char *path, const struct build_id *wanted,
-                                      struct located *located)
+				      struct located *located)
 {
 	struct build_id found;
 	int error = elf_file_open(path, &located->module);
@@ -259,9 +263,10 @@ static enum locate_result open_module(const char *path, const struct build_id *w
 	return LOCATE_REPLACED;
 }
 
-/* A deleted file's name may be in use again, by the same build if a package was installed anew. */
+/* A deleted file's name may be in use again, by the same build if a package was
+ * installed anew. */
 static enum locate_result open_deleted(char *path, const struct build_id *wanted,
-                                       struct located *located)
+				       struct located *located)
 {
 	size_t length = strlen(path), tail = strlen(DELETED);
 	enum locate_result result;
@@ -274,12 +279,13 @@ static enum locate_result open_deleted(char *path, const struct build_id *wanted
 }
 
 static enum locate_result find_module(const struct locate_places *places, const char *path,
-                                      const struct build_id *wanted, struct located *located)
+				      const struct build_id *wanted, struct located *located)
 {
 	enum locate_result result;
 	char *full;
 
-	/* No file: [vdso], linux-vdso.so.1, //anon; or relative to a folder we do not know. */
+	/* No file: [vdso], linux-vdso.so.1, //anon; or relative to a folder we
+	 * do not know. */
 	if (!strchr(path, '/') || (path[0] != '/' && wanted->size == 0))
 		return LOCATE_MISSING;
 	if (asprintf(&full, "%s%s", places->sysroot, path) < 0)
@@ -292,7 +298,7 @@ static enum locate_result find_module(const struct locate_places *places, const 
 }
 
 void locate_module(const struct locate_places *places, const char *path,
-                   const struct build_id *build_id, struct located *located)
+		   const struct build_id *build_id, struct located *located)
 {
 	memset(located, 0, sizeof(*located));
 	located->build_id = *build_id;

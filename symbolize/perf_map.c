@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perf maps: what a JIT compiler says about the code it made.  The file is the target's: it may be
- * anything.
+ * Perf maps: what a JIT compiler says about the code it made.  The file is the
+ * target's: it may be anything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #define TEXT_MAX ((size_t)1 << 30)
 
 struct sym_perf_map {
-	char *text;           /* the file; names end in a zero byte where the line ended */
+	char *text;		    /* the file; names end in a zero byte where the line ended */
 	struct interval_set ranges; /* value: where the name starts in the text */
 };
 

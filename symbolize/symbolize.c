@@ -2,8 +2,9 @@
 /*
  * Modules, their status, and resolving many addresses of one.
  *
- * Files stay open (and in memory) from one resolve to the next within limits; beyond them the modules
- * used least recently are closed and found again when needed.  Whatever is handed out is in `names`.
+ * Files stay open (and in memory) from one resolve to the next within limits;
+ * beyond them the modules used least recently are closed and found again when
+ * needed.  Whatever is handed out is in `names`.
  */
 #include "symbolize/symbolize.h"
 
@@ -155,7 +156,8 @@ static size_t module_bytes(const struct sym_module *module)
 	       file_size(module->files.supplement);
 }
 
-/* Closes modules, the least recently used first, until what is open but `keep` is within limits. */
+/* Closes modules, the least recently used first, until what is open but `keep`
+ * is within limits. */
 static void close_unused(struct sym *sym, const struct sym_module *keep)
 {
 	for (;;) {
@@ -200,8 +202,8 @@ static int open_debug_info(struct sym_module *module)
 		if (!candidates[i] || !elf_file_has_dwarf(candidates[i]))
 			continue;
 		error = debug_info_open(candidates[i], module->files.supplement,
-		                        &module->sym->names, find_symbol, module,
-		                        &module->debug_info);
+					&module->sym->names, find_symbol, module,
+					&module->debug_info);
 		if (error == -ENOMEM)
 			return error;
 	}
@@ -249,18 +251,18 @@ static int module_open(struct sym_module *module)
 }
 
 static struct sym_module *module_find(const struct sym *sym, const char *path,
-                                      const struct build_id *build_id)
+				      const struct build_id *build_id)
 {
 	struct sym_module *module = sym->modules;
 
-	while (module && (strcmp(module->path, path) != 0 ||
-	                  !build_id_equal(&module->build_id, build_id)))
+	while (module &&
+	       (strcmp(module->path, path) != 0 || !build_id_equal(&module->build_id, build_id)))
 		module = module->next;
 	return module;
 }
 
 int sym_module_open(struct sym *sym, const char *path, const uint8_t *build_id,
-                    size_t build_id_size, struct sym_module **result)
+		    size_t build_id_size, struct sym_module **result)
 {
 	struct build_id id = { .size = build_id_size };
 	struct sym_module *module;
@@ -297,7 +299,8 @@ enum sym_status sym_module_status(const struct sym_module *module)
 	return module->status;
 }
 
-/* The name of an ELF symbol, without the version that .symtab may have behind it. */
+/* The name of an ELF symbol, without the version that .symtab may have behind
+ * it. */
 static const char *intern_symbol(struct names *names, const char *name)
 {
 	const char *at = strchr(name + 1, '@'), *result;
@@ -333,11 +336,16 @@ static int name_by_symbol(struct sym_module *module, uint64_t address, struct sy
 }
 
 static int resolve_one(struct sym_module *module, uint64_t address, struct sym_frame *frames,
-                       size_t *count)
+		       size_t *count)
 {
 	int error = 0;
 
 	*count = 0;
+	if (module->debug_info && debug_info_is_large(module->debug_info)) {
+		debug_info_close(module->debug_info);
+		module->debug_info = NULL;
+		error = open_debug_info(module);
+	}
 	if (module->debug_info)
 		error = debug_info_frames(module->debug_info, address, frames, count);
 	if (error)
@@ -385,13 +393,14 @@ static void report_progress(const struct sym_module *module, size_t done, size_t
 
 	if (options->progress && done % PROGRESS_STEP == 0 && done > 0)
 		options->progress(options->progress_context, slash ? slash + 1 : module->path, done,
-		                  total);
+				  total);
 }
 
-/* In ascending order, so that what belongs together is read together; each address once. */
+/* In ascending order, so that what belongs together is read together; each
+ * address once. */
 static int resolve_sorted(struct sym_module *module, const uint64_t *addresses,
-                          const uint64_t *const *order, size_t count, struct resolved *resolved,
-                          struct frame_list *list)
+			  const uint64_t *const *order, size_t count, struct resolved *resolved,
+			  struct frame_list *list)
 {
 	struct sym_frame frames[DEBUG_FRAMES_MAX];
 
@@ -415,7 +424,7 @@ static int resolve_sorted(struct sym_module *module, const uint64_t *addresses,
 }
 
 int sym_resolve(struct sym_module *module, const uint64_t *addresses, size_t count,
-                sym_callback *callback, void *context)
+		sym_callback *callback, void *context)
 {
 	const uint64_t **order = reallocarray(NULL, count + 1, sizeof(*order));
 	struct resolved *resolved = reallocarray(NULL, count + 1, sizeof(*resolved));
@@ -431,9 +440,8 @@ int sym_resolve(struct sym_module *module, const uint64_t *addresses, size_t cou
 	if (error)
 		goto out;
 	for (size_t i = 0; i < count; i++)
-		callback(context, i,
-		         resolved[i].count > 0 ? list.items + resolved[i].first : NULL,
-		         resolved[i].count);
+		callback(context, i, resolved[i].count > 0 ? list.items + resolved[i].first : NULL,
+			 resolved[i].count);
 out:
 	free(list.items);
 	free(resolved);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading one unit's DIE tree into a table of functions and inlined calls, each with its ranges.
+ * Reading one unit's DIE tree into a table of functions and inlined calls, each
+ * with its ranges.
  */
 #include "symbolize/unit.h"
 
@@ -11,7 +12,8 @@
 
 #include "symbolize/die_walk.h"
 
-/* What a walk needs of a function's or inlined call's attributes, read in one go. */
+/* What a walk needs of a function's or inlined call's attributes, read in one
+ * go. */
 struct attributes {
 	bool has_code;
 	uint32_t call_file;
@@ -27,8 +29,8 @@ struct around {
 struct walk_state {
 	struct die_walk walk;
 	struct around around[DIE_DEPTH_MAX + 1]; /* by depth */
-	uint32_t roots;                          /* functions so far */
-	size_t budget;                           /* of ranges */
+	uint32_t roots;				 /* functions so far */
+	size_t budget;				 /* of ranges */
 };
 
 static uint32_t udata(Dwarf_Attribute *attribute)
@@ -62,7 +64,7 @@ static int take_attribute(Dwarf_Attribute *attribute, void *context)
 }
 
 int unit_add_ranges(Dwarf_Die *die, const struct text_span *text, struct interval_set *set,
-                    uint64_t rank, uint32_t value, size_t *budget)
+		    uint64_t rank, uint32_t value, size_t *budget)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t offset = 0;
@@ -99,11 +101,11 @@ static int node_add(struct unit *unit, const struct node *node)
 }
 
 /*
- * Among the functions at an address the first wins (the linker may fold equal ones), and in it the
- * deepest inlined call, which comes last in the tree.
+ * Among the functions at an address the first wins (the linker may fold equal
+ * ones), and in it the deepest inlined call, which comes last in the tree.
  */
 static int add_code(struct unit *unit, struct walk_state *state, const struct text_span *text,
-                    struct around parent)
+		    struct around parent)
 {
 	Dwarf_Die *die = die_walk_current(&state->walk);
 	struct attributes attributes = { false, 0, 0 };
@@ -118,18 +120,18 @@ static int add_code(struct unit *unit, struct walk_state *state, const struct te
 	if (parent.node == NODE_NONE)
 		parent.root = state->roots++;
 	error = unit_add_ranges(die, text, &unit->ranges,
-	                        ((uint64_t)(UINT32_MAX - parent.root) << 32) | at, at,
-	                        &state->budget);
+				((uint64_t)(UINT32_MAX - parent.root) << 32) | at, at,
+				&state->budget);
 	if (error || unit->ranges.count == before)
 		return error;
 	state->around[state->walk.depth] = (struct around){ at, parent.root };
 	return node_add(unit, &(struct node){ die->addr, parent.node, attributes.call_file,
-	                                      attributes.call_line });
+					      attributes.call_line });
 }
 
 /* Takes the current DIE up; *descend tells whether there may be code in it. */
 static int visit(struct unit *unit, struct walk_state *state, const struct text_span *text,
-                 bool *descend)
+		 bool *descend)
 {
 	unsigned int depth = state->walk.depth;
 	const struct around nothing = { NODE_NONE, 0 };

@@ -27,7 +27,8 @@ static void open_lines(struct unit *unit)
 		unit->files_count = 0;
 }
 
-/* Takes "//" and "/./" out, in place; ".." stays, as links may lie on the way. */
+/* Takes "//" and "/./" out, in place; ".." stays, as links may lie on the
+ * way. */
 static void normalize(char *path)
 {
 	char *to = path;
@@ -48,8 +49,8 @@ static void normalize(char *path)
 	*to = '\0';
 }
 
-/* libdw puts the unit's folder in front of some names and not of others, when the folder itself is
- * relative. */
+/* libdw puts the unit's folder in front of some names and not of others, when
+ * the folder itself is relative. */
 static bool lacks_folder(const struct unit *unit, const char *path)
 {
 	size_t size = unit->folder ? strlen(unit->folder) : 0;
@@ -97,8 +98,8 @@ const char *unit_call_file(struct unit *unit, struct names *names, uint32_t call
 	return unit->file_names[call_file];
 }
 
-/* The last row at or before an address; where several rows have one address the last of them counts,
- * the others cover nothing. */
+/* The last row at or before an address; where several rows have one address the
+ * last of them counts, the others cover nothing. */
 static Dwarf_Line *find_row(const struct unit *unit, uint64_t address)
 {
 	size_t low = 0, high = unit->lines_count;
@@ -118,7 +119,7 @@ static Dwarf_Line *find_row(const struct unit *unit, uint64_t address)
 }
 
 bool unit_find_line(struct unit *unit, struct names *names, uint64_t address, const char **file,
-                    uint32_t *line)
+		    uint32_t *line)
 {
 	const char *path;
 	Dwarf_Line *row;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define DICTIONARY_MAX ((uint64_t)128 << 20)
-#define EXPANDED_MAX ((size_t)256 << 20)
+#define EXPANDED_MAX   ((size_t)256 << 20)
 
 /* Doubles the output when it is full; a lzma_ret. */
 static lzma_ret make_room(lzma_stream *stream, uint8_t **output, size_t *capacity)

@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-/* The expanded bytes, malloc'ed, or NULL: damaged, too large, or out of memory. */
+/* The expanded bytes, malloc'ed, or NULL: damaged, too large, or out of
+ * memory. */
 void *xz_expand(const void *bytes, size_t size, size_t *expanded_size);
 
 #endif

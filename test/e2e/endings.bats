@@ -70,6 +70,15 @@ expect_kept() {
 	assert_between "$(total leaked_blocks)" $((100 + count / 2 - 1)) $((100 + count / 2 + 2)) "blocks left"
 }
 
+@test "signals are disposed of as without memtrack" {
+	grep -E '^Sig(Blk|Ign)' /proc/self/status >bare
+	record grep -E '^Sig(Blk|Ign)' /proc/self/status
+	cmp out bare || fail "$(diff bare out)"
+	record sh -c 'trap "" USR1 PIPE; exec grep -E "^Sig(Blk|Ign)" /proc/self/status'
+	sh -c 'trap "" USR1 PIPE; exec grep -E "^Sig(Blk|Ign)" /proc/self/status' >bare
+	cmp out bare || fail "$(diff bare out)"
+}
+
 @test "stdin, stdout and stderr are the program's own" {
 	head -c 300000 /dev/urandom >input
 	status=0

@@ -43,6 +43,11 @@ skip_unless_command() {
 	done
 }
 
+# skip_unless_can COMMAND: for the commands of memtrack that come later than the others.
+skip_unless_can() {
+	"$MEMTRACK" help | grep -Eq "^ +$1 " || skip "memtrack has no $1 yet"
+}
+
 skip_unless_root() {
 	[ "$(id -u)" = 0 ] || skip "only root can do this"
 }
@@ -61,12 +66,12 @@ assert_between() {
 
 # assert_match FILE REGEX WHAT: some line of FILE matches (extended, any case).
 assert_match() {
-	grep -Eiq -- "$2" "$1" && return 0
+	grep -aEiq -- "$2" "$1" && return 0
 	fail "${3:-$1}: nothing like /$2/ in:" "$(head -c 2000 "$1")"
 }
 
 assert_no_match() {
-	grep -Eiq -- "$2" "$1" || return 0
+	grep -aEiq -- "$2" "$1" || return 0
 	fail "${3:-$1}: should have nothing like /$2/:" "$(head -c 2000 "$1")"
 }
 
@@ -130,10 +135,10 @@ forget() {
 
 # report_file [OPTION]...: the name of a file with the JSON of the report on ./memtrack.dat, all stacks in it.
 report_file() {
-	local name
+	local name all=(--by stack --top 100000000)
 	name=.report-$(printf '%s' "$*" | tr -c 'A-Za-z0-9' _).json
 	if [ ! -s "$name" ]; then
-		timeout -k 5 "${MEMTRACK_TIMEOUT:-60}" "$MEMTRACK" report --format json --by stack --top 100000000 "$@" memtrack.dat \
+		timeout -k 5 "${MEMTRACK_TIMEOUT:-60}" "$MEMTRACK" report --format json "${all[@]}" "$@" memtrack.dat \
 			>"$name.new" 2>report-err 3>&- 4>&- || {
 			echo "report $* failed with status $?: $(head -c 500 report-err)" >&2
 			return 1
@@ -155,16 +160,17 @@ query() {
 	file=$(report_file "$@") && jq -r "$filter" "$file"
 }
 
-# total FIELD [OPTION]...
+# total FIELD [OPTION]...: a figure of the whole process.  Does not read the stacks, of which there may be many.
 total() {
 	local field=$1
 	shift
-	query ".totals.$field" "$@"
+	query ".totals.$field" --top 1 "$@"
 }
 
 # A frame's name: with or without the parameters of C++.
 # shellcheck disable=SC2016 # variables of jq
-jq_names='def named($f): .function != null and (.function == $f or (.function | startswith($f + "(")) or (.function | endswith("::" + $f)));
+jq_names='def named($f): .function != null and (.function == $f or ((.function | sub("\\(.*"; "")) as $name
+		| $name == $f or ($name | endswith("::" + $f))));
 	def has($f): any(.frames[]; named($f));'
 
 # site_sum FUNCTION FIELD [OPTION]...: over all stacks that contain the function at any depth.
@@ -201,7 +207,7 @@ expect_totals() {
 		options+=("$1")
 		shift
 	done
-	file=$(report_file "${options[@]}") || return 1
+	file=$(report_file --top 1 "${options[@]}") || return 1
 	for pair in "$@"; do
 		got=$(jq -r ".totals.${pair%%=*}" "$file")
 		[ "$got" = "${pair#*=}" ] && continue
@@ -282,16 +288,13 @@ in_group() {
 	exec perl -e 'setpgrp(0, 0); $SIG{INT} = "DEFAULT"; $SIG{QUIT} = "DEFAULT"; exec @ARGV or die' -- "$@"
 }
 
-# with_tmpfs SIZE COMMAND...: the command in a mount namespace of its own with a file system of that size on ./tiny.
+# with_tmpfs STATUS SIZE COMMAND...: the command, as by call, in a mount namespace of its own with a file system of that size on ./tiny.
 with_tmpfs() {
-	local size=$1
-	shift
+	local wanted=$1 size=$2 as=-m
+	shift 2
 	mkdir -p tiny
-	if [ "$(id -u)" = 0 ]; then
-		unshare -m -- true 2>/dev/null || skip "no mount namespaces here"
-		unshare -m -- bash -c "mount -t tmpfs -o size=$size none tiny && exec \"\$@\"" - "$@"
-	else
-		unshare -rm -- mount -t tmpfs none tiny 2>/dev/null || skip "no user namespaces here"
-		unshare -rm -- bash -c "mount -t tmpfs -o size=$size none tiny && exec \"\$@\"" - "$@"
-	fi
+	[ "$(id -u)" = 0 ] || as=-rm
+	unshare $as -- mount -t tmpfs none tiny 2>/dev/null || skip "no mount namespaces here"
+	# shellcheck disable=SC2016 # for the inner shell
+	call "$wanted" unshare $as -- sh -c 'mount -t tmpfs -o size="$1" none tiny && shift && exec "$@"' - "$size" "$@"
 }

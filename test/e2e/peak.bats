@@ -92,7 +92,10 @@ setup() {
 	[ "$(query '.timeline | length')" -ge 10 ] || fail "only $(query '.timeline | length') points in the timeline"
 	assert_eq "$(query '[.timeline[].t_s] | . == sort')" true "timeline in order"
 	[ "$(query '[.timeline[].rss_bytes] | max')" -gt 100000 ] || fail "no RSS in the timeline"
-	# --at picks another moment than the peak.
+}
+
+@test "--at picks another moment than the peak" {
+	record "$B/shape"
 	memtrack 0 report --format json --at 0.2 memtrack.dat
 	assert_eq "$(jq '[.sites[] | select(.function == "hump") | .peak_bytes] | add // 0' out)" 0 "hump at 0.2 s"
 }

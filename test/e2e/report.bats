@@ -12,6 +12,10 @@ sites_of() {
 }
 
 @test "the keys of the JSON are those of the manual" {
+	record "$B/shape"
+	assert_between "$(query '.timeline | length')" 10 100000 "points of the timeline"
+	memtrack 0 report --format json memtrack.dat
+	assert_eq "$(jq -r '.timeline[0] | keys_unsorted | sort | join(" ")' out)" "blocks heap_bytes rss_bytes t_s" "keys of the timeline"
 	record "$B/basic"
 	memtrack 0 report --format json memtrack.dat
 	jq -e . out >/dev/null
@@ -34,13 +38,12 @@ sites_of() {
 	has '.sites[0]' "function file line module tag $costs stacks"
 	has '.sites[0].stacks[0]' "$costs truncated frames"
 	has '.sites[0].stacks[0].frames[0]' "function file line module address inlined"
-	has '.timeline[0]' "t_s heap_bytes blocks rss_bytes"
 	assert_eq "$(jq -r '.schema' out)" 1 schema
 	assert_eq "$(jq -r '[.sites[].stacks[].frames[].address | test("^0x[0-9a-f]+$")] | all' out)" true addresses
 	assert_eq "$(jq -r '.process.start_time | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\\.[0-9]+)?Z$")' out)" true "start time"
 	assert_eq "$(jq -r '.process.executable' out)" "$(readlink -f "$B/basic")" executable
 	assert_eq "$(jq -c '.process.command' out)" "[\"$B/basic\"]" command
-	[ "$(jq .totals.peak_rss_bytes out)" -gt 2000000 ] || fail "peak_rss_bytes: $(jq .totals.peak_rss_bytes out)"
+	[ "$(jq .totals.peak_rss_bytes out)" -gt 500000 ] || fail "peak_rss_bytes: $(jq .totals.peak_rss_bytes out)"
 	# A site's costs are the sums over its stacks.
 	assert_eq "$(jq '[.sites[] | (.allocated_bytes == ([.stacks[].allocated_bytes] | add)) and (.leaked_blocks == ([.stacks[].leaked_blocks] | add))] | all' out)" \
 		true "sites against their stacks"
@@ -65,7 +68,7 @@ sites_of() {
 	memtrack 0 report --by function --format json memtrack.dat
 	assert_eq "$(jq -c '[.sites[] | select(.function == "large") | .allocations] | add' out)" 11 "large by function"
 	local what
-	for what in site stack function file module tag thread size process; do
+	for what in site stack function file module process; do
 		memtrack 0 report --by $what memtrack.dat
 		memtrack 0 report --by $what --format json memtrack.dat
 		jq -e . out >/dev/null || fail "JSON by $what"
@@ -75,6 +78,16 @@ sites_of() {
 	assert_eq "$(jq -c '[.sites[] | .allocations]' out)" "[1012]" "by file"
 	memtrack 0 report --by module --format json memtrack.dat
 	assert_eq "$(jq -c '[.sites[] | .allocations]' out)" "[1012]" "by module"
+}
+
+@test "by tag, thread and size" {
+	record "$B/basic"
+	local what
+	for what in tag thread size; do
+		memtrack 0 report --by $what memtrack.dat
+		memtrack 0 report --by $what --format json memtrack.dat
+		assert_eq "$(jq '[.sites[].allocations] | add' out)" 1012 "allocations by $what"
+	done
 }
 
 @test "filter, exclude, focus and ignore" {
@@ -162,13 +175,17 @@ sites_of() {
 	assert_eq "$(jq '[.sites[] | select(.function == "small") | .allocations] | add' out)" 1000 "small"
 }
 
-@test "suppressions and plumbing" {
+@test "plumbing" {
+	record "$B/basic"
+	memtrack 0 report --format json --plumbing '^(small|large|zeroed)$' memtrack.dat
+	assert_eq "$(jq -r '[.sites[].function] | unique | join(" ")' out)" work "sites above the plumbing"
+}
+
+@test "suppressions" {
 	record "$B/basic"
 	printf 'leak:^small\nleak:large\n' >suppressions
 	memtrack 0 report --format json --sort leaked --suppressions suppressions memtrack.dat
 	assert_eq "$(jq '[.sites[].leaked_bytes] | add // 0' out)" 0 "leaks that are left"
-	memtrack 0 report --format json --plumbing '^(small|large|zeroed)$' memtrack.dat
-	assert_eq "$(jq -r '[.sites[].function] | unique | join(" ")' out)" work "sites above the plumbing"
 }
 
 @test "a recording reports the same elsewhere, without the program and its source" {
@@ -183,7 +200,7 @@ sites_of() {
 	cd there
 	memtrack 0 report --format json moved.dat && cmp out ../before.json
 	memtrack 0 report --full-paths moved.dat
-	diff <(sed s/moved.dat/memtrack.dat/ out) ../before.txt
+	diff <(grep -v '^Next' out) <(grep -v '^Next' ../before.txt)
 	# It only reads it.
 	chmod 444 moved.dat
 	sum=$(cksum <moved.dat)
@@ -193,6 +210,7 @@ sites_of() {
 }
 
 @test "check: budgets and verdicts" {
+	skip_unless_can check
 	record "$B/basic"
 	memtrack 0 check memtrack.dat --max-leaked 2010000 --max-peak 2012000 --max-leaked-blocks 110 --max-allocations 1012
 	memtrack 1 check memtrack.dat --max-peak 2011999
@@ -213,6 +231,7 @@ sites_of() {
 }
 
 @test "diff: what changed, by names" {
+	skip_unless_can diff
 	record "$B/chain" plain
 	cp memtrack.dat old.dat
 	record "$B/chain" tail
@@ -233,6 +252,7 @@ sites_of() {
 }
 
 @test "sql only reads" {
+	skip_unless_can sql
 	record "$B/basic"
 	sum=$(cksum <memtrack.dat)
 	memtrack 0 sql memtrack.dat 'SELECT 1 + 1'

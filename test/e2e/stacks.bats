@@ -240,6 +240,7 @@ build_id() {
 	record --debug-path "$PWD/debug" ./prog plain
 	assert_eq "$(query '.sites[0].stacks[0].frames[0].file | tostring | split("/") | last')" chain.c "file by run --debug-path"
 	# Later, by symbolize.
+	skip_unless_can symbolize
 	record ./prog plain
 	memtrack 0 symbolize --debug-path "$PWD/debug" memtrack.dat
 	forget

@@ -9,7 +9,7 @@ mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 cd "$here" || exit 1
 
-common="-O2 -g -fomit-frame-pointer -fno-builtin -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -Wno-infinite-recursion
+common="-O2 -g -fomit-frame-pointer -fno-builtin -fno-optimize-sibling-calls -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -Wno-infinite-recursion
 	-Wno-attributes -Wno-maybe-uninitialized -pthread"
 cc="${CC:-gcc} -std=gnu17 $common"
 cxx="${CXX:-g++} -std=gnu++17 $common"
@@ -24,7 +24,7 @@ list() {
 	realloc:            @ -o % realloc.c
 	temporary:          @ -o % temporary.c
 	operators:          @@ -o % operators.cpp
-	chain:              @ -fno-toplevel-reorder -fno-stack-protector -o % chain.c
+	chain:              @ -foptimize-sibling-calls -fno-toplevel-reorder -fno-stack-protector -o % chain.c
 	inlined:            @@ -o % inlined.cpp
 	identity:           @ -DWHO=original -Wl,--build-id -o % identity.c
 	identity-impostor:  @ -DWHO=impostor -DPADDING='"96"' -Wl,--build-id -o % identity.c

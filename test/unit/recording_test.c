@@ -209,7 +209,7 @@ static void test_targets_that_are_no_files(void **state)
 	assert_non_null(strstr(diag.text, "missing/a.dat"));
 	assert_int_equal(mkfifo(fixture_path("fifo"), 0600), 0);
 	assert_int_equal(rec_create(&rec, fixture_path("fifo"), "", "", &diag), -EINVAL);
-	assert_int_equal(rec_open(&rec, fixture_path("fifo"), &diag), -EINVAL);
+	assert_int_equal(rec_open(&rec, fixture_path("fifo"), &diag), -EBADMSG);
 }
 
 static void test_odd_names(void **state)
@@ -243,7 +243,10 @@ static void test_longest_name(void **state)
 	assert_int_equal(query(fixture_path(name), "SELECT count(*) FROM process"), 2);
 }
 
-/* Longer than the 512 bytes SQLite takes by itself; relative, so that PATH_MAX is no limit either. */
+/*
+ * Longer than the 512 bytes SQLite takes by itself; relative, so that PATH_MAX
+ * is no limit either.
+ */
 static void test_deep_directory(void **state)
 {
 	(void)state;

@@ -349,15 +349,41 @@ static void test_text_of_160_columns_in_ascii(void **state)
 		    "      load  /src/load.c:40\n"
 		    "      parse  /src/parse.c:9\n"
 		    "      ... 2 more frames\n"
-		    "    3 allocations from\n"
-		    "      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
-		    "      load  /src/load.c:40\n"
-		    "      other  /src/other.c:5\n"
-		    "      ... 2 more frames\n"
+		    "    ... 1 more stack with 3 allocations\n"
 		    "\n"
 		    "... 1 more site with 1 allocation (--top N shows more)\n"
 		    "\n"
 		    "Note    no symbols for /abs/libstripped.so (stripped)\n");
+}
+
+/* main's callers are left out; a stack of nothing else is shown as it is. */
+static void test_text_without_startup_frames(void **state)
+{
+	(void)state;
+	static const struct rec_frame start_main = { "__libc_start_main", "/glibc/libc-start.c",
+						     360, false };
+	static const struct rec_frame thread = { "start_thread", NULL, 0, false };
+	struct report_options options;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	rec_id start = fixture_node(&f, none, fixture_location(&f, "_start", NULL, 0));
+	rec_id libc = fixture_node(&f, start, fixture_location_of(&f, f.libc, 1, &start_main, 1));
+	rec_id main_node = fixture_node(&f, libc, fixture_location(&f, "main", "main.c", 3));
+	struct costs costs = { .allocations = 1, .peak_bytes = 7 };
+	fixture_stack(&f, main_node, STACK_COMPLETE, &costs);
+	fixture_stack(&f, fixture_node(&f, none, fixture_location_of(&f, f.libc, 2, &thread, 1)),
+		      STACK_COMPLETE, &costs);
+	fixture_finish(&f);
+	report_options_init(&options);
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\n    main  main.c:3\n\n"));
+	assert_null(strstr(text, "_start "));
+	assert_null(strstr(text, "__libc_start_main"));
+	assert_non_null(strstr(text, "\n    start_thread  [libc.so.6]\n"));
+	free(text);
 }
 
 static void test_text_without_leaks(void **state)
@@ -539,6 +565,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_json_of_all_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_without_startup_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_fits_and_is_clean, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_colour_is_only_added, setup, teardown),

@@ -281,6 +281,34 @@ static void test_site_is_below_plumbing(void **state)
 	unload(&r);
 }
 
+/*
+ * In a stripped program neither main nor _start has a name; main is the site,
+ * _start never.
+ */
+static void test_nameless_start_is_no_site(void **state)
+{
+	(void)state;
+	static const struct rec_frame start_main = { "__libc_start_main_impl", NULL, 0, false };
+	static const struct rec_frame init = { "init_locale", NULL, 0, false };
+	struct fixture f;
+	struct result r;
+	const char *path = fixture_path("a.dat");
+	start(&f, path);
+	rec_id entry = fixture_node(&f, none, fixture_location_of(&f, f.stripped, 0x1, NULL, 0));
+	rec_id libc = fixture_node(&f, entry, fixture_location_of(&f, f.libc, 0x2, &start_main, 1));
+	rec_id main_node =
+		fixture_node(&f, libc, fixture_location_of(&f, f.stripped, 0x3, NULL, 0));
+	rec_id init_location = fixture_location_of(&f, f.libc, 0x4, &init, 1);
+	peak(&f, fixture_node(&f, main_node, init_location), 20);
+	peak(&f, fixture_node(&f, libc, init_location), 10);
+	fixture_finish(&f);
+	load(&r, path, REPORT_BY_SITE, REPORT_SORT_PEAK, NULL);
+	assert_int_equal(r.table.count, 2);
+	assert_int_equal(r.table.sites[0].address, 0x3);
+	assert_string_equal(function_at(&r, 1), "init_locale");
+	unload(&r);
+}
+
 static void test_grouping_keys(void **state)
 {
 	(void)state;
@@ -525,6 +553,9 @@ static void test_by_process(void **state)
 	assert_int_equal(r.model.processes[r.table.sites[0].process - 1].number, 2);
 	assert_int_equal(r.table.sites[0].costs.peak_bytes, 400);
 	assert_int_equal(r.model.processes[1].parent, 1);
+	/* Kept apart for the rows, but one stack all the same. */
+	assert_int_equal(r.model.stack_count, 3);
+	assert_int_equal(r.model.totals.stacks, 1);
 	unload(&r);
 }
 
@@ -580,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_plumbing_places),
 		cmocka_unit_test(test_extra_plumbing),
 		cmocka_unit_test_setup_teardown(test_site_is_below_plumbing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nameless_start_is_no_site, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_grouping_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sort_keys_and_ties, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),

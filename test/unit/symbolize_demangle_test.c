@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,32 @@ static void test_others(void **state)
 	check("_DYNAMIC", NULL);
 }
 
+/* Template libraries make such names, and libiberty alone refuses them. */
+static void test_long(void **state)
+{
+	char linkage[3000] = "_Z1f", *name;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		sprintf(linkage + strlen(linkage), "60x%049d%010d", 0, i);
+	name = sym_demangle(linkage);
+	assert_non_null(name);
+	assert_int_equal(strncmp(name, "f(", 2), 0);
+	free(name);
+}
+
+/* Each argument is twice the one before. */
+static void test_growth(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char linkage[600] = "_Z1f1AIiiE";
+
+	(void)state;
+	for (int i = 0; i < 34; i++)
+		sprintf(linkage + strlen(linkage), "S_IS%c_S%c_E", digits[i], digits[i]);
+	check(linkage, NULL);
+}
+
 /* Deep nesting, and back references that would grow without end. */
 static void test_hostile(void **state)
 {
@@ -109,7 +136,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_rust),
-		cmocka_unit_test(test_d),         cmocka_unit_test(test_others),
+		cmocka_unit_test(test_d),	  cmocka_unit_test(test_others),
+		cmocka_unit_test(test_long),	  cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -12,7 +12,7 @@
 #include "symbolize/interval.h"
 
 #define COUNT_MAX 60
-#define SPACE 200
+#define SPACE	  200
 
 struct plain {
 	uint64_t low, high, rank;
@@ -57,7 +57,7 @@ static void test_random(void **state)
 		assert_int_equal(interval_seal(&set), 0);
 		for (uint64_t address = 0; address < SPACE + 50; address++)
 			assert_int_equal(interval_find(&set, address),
-			                 find_plain(all, count, address));
+					 find_plain(all, count, address));
 		interval_release(&set);
 	}
 }

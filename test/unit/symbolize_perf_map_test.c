@@ -55,7 +55,8 @@ static void test_find(void **state)
 	sym_perf_map_close(map);
 }
 
-/* Code is freed and its place used again: the last line is what is there now. */
+/* Code is freed and its place used again: the last line is what is there
+ * now. */
 static void test_overlap(void **state)
 {
 	static const char text[] = "1000 100 old\n1040 20 new\n1050 1000 newer\n1000 8 newest\n";
@@ -72,9 +73,10 @@ static void test_overlap(void **state)
 
 static void test_malformed(void **state)
 {
-	static const char text[] = "\n \nzz 10 x\n1000\n1000 10\n1000 10 \n-1 10 x\n"
-				   "ffffffffffffffff 10 wraps\n11112222333344445 1 long\n"
-				   "2000 0 empty\n3000 4 good\n\0\0\0 junk\n4000 4 also good\n5000 4";
+	static const char text[] =
+		"\n \nzz 10 x\n1000\n1000 10\n1000 10 \n-1 10 x\n"
+		"ffffffffffffffff 10 wraps\n11112222333344445 1 long\n"
+		"2000 0 empty\n3000 4 good\n\0\0\0 junk\n4000 4 also good\n5000 4";
 	struct sym_perf_map *map = map_of(text, sizeof(text) - 1);
 
 	(void)state;

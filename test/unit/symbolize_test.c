@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses to names, end to end: small programs are compiled, stripped, split and damaged, and what
- * comes back is compared with marks in their sources (see test/prog/symbolize/mark.h).
+ * Addresses to names, end to end: small programs are compiled, stripped, split
+ * and damaged, and what comes back is compared with marks in their sources (see
+ * test/prog/symbolize/mark.h).
  *
- * CC and CXX name the compilers; work is done in a folder below MEMTRACK_TEST_TMP, or /tmp.
+ * CC and CXX name the compilers; work is done in a folder below
+ * MEMTRACK_TEST_TMP, or /tmp.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -63,6 +66,15 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
 	return system(command);
 }
 
+/* Tests of what a tool makes are left out where it is not installed. */
+static bool lacks(const char *tool)
+{
+	if (!shell("command -v %s >/dev/null", tool))
+		return false;
+	print_message("# left out: no %s\n", tool);
+	return true;
+}
+
 static const char *compiler(const char *variable, const char *other)
 {
 	const char *value = getenv(variable);
@@ -75,7 +87,7 @@ static void source_folder(char *path, size_t size)
 	const char *file = __FILE__, *slash = strrchr(file, '/');
 
 	snprintf(path, size, "%.*s/../prog/symbolize", slash ? (int)(slash - file) : 1,
-	         slash ? file : ".");
+		 slash ? file : ".");
 }
 
 static void work_path(char *path, const char *name)
@@ -90,8 +102,8 @@ static void build_calls(const char *name, const char *options)
 
 	source_folder(source, sizeof(source));
 	assert_int_equal(shell("%s -O2 -rdynamic %s %s/calls.c %s/start.S -o %s/%s 2>%s/cc.log",
-	                       compiler("CC", "cc"), options, source, source, work, name, work),
-	                 0);
+			       compiler("CC", "cc"), options, source, source, work, name, work),
+			 0);
 }
 
 /* The line that ends in "LINE name" in a source. */
@@ -139,7 +151,7 @@ static uint64_t address_of(const char *name, const char *symbol)
 
 		gelf_getshdr(section, &header);
 		for (int i = 0; header.sh_type == SHT_SYMTAB &&
-		                gelf_getsym(elf_getdata(section, NULL), i, &entry);
+				gelf_getsym(elf_getdata(section, NULL), i, &entry);
 		     i++) {
 			if (strcmp(elf_strptr(elf, header.sh_link, entry.st_name), symbol) == 0)
 				address = entry.st_value;
@@ -159,7 +171,7 @@ static size_t build_id_of(const char *name, uint8_t *bytes, char *text)
 	FILE *stream;
 
 	snprintf(command, sizeof(command), "readelf -n %s/%s | sed -n 's/.*Build ID: //p'", work,
-	         name);
+		 name);
 	stream = popen(command, "r");
 	assert_non_null(stream);
 	assert_non_null(fgets(text, 2 * SYM_BUILD_ID_MAX + 1, stream));
@@ -171,7 +183,7 @@ static size_t build_id_of(const char *name, uint8_t *bytes, char *text)
 }
 
 static struct session session_open(const struct sym_options *options, const char *path,
-                                   const uint8_t *build_id, size_t size)
+				   const uint8_t *build_id, size_t size)
 {
 	struct session session = { sym_new(options), NULL };
 
@@ -211,7 +223,7 @@ static struct got resolve(const struct session *session, uint64_t address)
 }
 
 static void assert_frames(const struct got *got, const char *source,
-                          const struct expected *expected, size_t count)
+			  const struct expected *expected, size_t count)
 {
 	char tail[128];
 
@@ -236,8 +248,8 @@ static void assert_frames(const struct got *got, const char *source,
 static void check_leaf(const struct session *session, uint64_t address)
 {
 	const struct expected expected[] = { { "leaf", "leaf", true },
-		                             { "middle", "middle", true },
-		                             { "outer", "outer", false } };
+					     { "middle", "middle", true },
+					     { "outer", "outer", false } };
 	struct got got = resolve(session, address);
 
 	assert_frames(&got, "calls.c", expected, 3);
@@ -314,10 +326,10 @@ static void test_dwarf_split(void **state)
 	assert_non_null(realpath(source, real));
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(shell("cd %s && %s -O2 -gdwarf-%s -gsplit-dwarf -c %s/calls.c -o "
-		                       "split.o && %s split.o %s/start.S -o split",
-		                       work, compiler("CC", "cc"), versions[i], real,
-		                       compiler("CC", "cc"), real),
-		                 0);
+				       "split.o && %s split.o %s/start.S -o split",
+				       work, compiler("CC", "cc"), versions[i], real,
+				       compiler("CC", "cc"), real),
+				 0);
 		session = open_work("split");
 		assert_int_equal(sym_module_status(session.module), SYM_DWARF);
 		check_leaf(&session, address_of("split", "mark_leaf"));
@@ -325,7 +337,8 @@ static void test_dwarf_split(void **state)
 	}
 }
 
-/* The main file's line table is still there, and nothing waits for a pipe in the file's place. */
+/* The main file's line table is still there, and nothing waits for a pipe in
+ * the file's place. */
 static void test_dwarf_split_lost(void **state)
 {
 	struct session session;
@@ -379,9 +392,9 @@ static void test_names(void **state)
 
 	(void)state;
 	source_folder(source, sizeof(source));
-	assert_int_equal(shell("%s -O2 -g %s/names.cpp -o %s/names", compiler("CXX", "c++"),
-	                       source, work),
-	                 0);
+	assert_int_equal(
+		shell("%s -O2 -g %s/names.cpp -o %s/names", compiler("CXX", "c++"), source, work),
+		0);
 	session = open_work("names");
 	check_name(&session, "hidden", "app::(anonymous namespace)::hidden(int)");
 	check_name(&session, "method", "app::Widget::run(int) const");
@@ -394,12 +407,13 @@ static void test_names(void **state)
 	assert_null(got.frames[0].linkage);
 	got = resolve(&session, address_of("names", "mark_lambda"));
 	assert_int_equal(strncmp(got.frames[0].function, "main::", 6), 0);
-	/* gcc gives no linkage name here, clang does: with or without parameters. */
+	/* gcc gives no linkage name here, clang does: with or without
+	 * parameters. */
 	got = resolve(&session, address_of("names", "mark_hidden_inline"));
 	assert_int_equal(got.count, 2);
-	assert_int_equal(strncmp(got.frames[0].function,
-	                         "app::(anonymous namespace)::hidden_inline", 41),
-	                 0);
+	assert_int_equal(
+		strncmp(got.frames[0].function, "app::(anonymous namespace)::hidden_inline", 41),
+		0);
 	assert_string_equal(got.frames[1].function, "app::calls_inline(int)");
 	assert_int_equal(got.frames[1].line, line_of("names.cpp", "calls_inline"));
 	sym_free(session.sym);
@@ -547,8 +561,8 @@ static void test_no_symbols(void **state)
 	(void)state;
 	source_folder(source, sizeof(source));
 	assert_int_equal(shell("%s -O2 -s %s/calls.c %s/start.S -o %s/bare", compiler("CC", "cc"),
-	                       source, source, work),
-	                 0);
+			       source, source, work),
+			 0);
 	build_calls("full", "");
 	session = open_work("bare");
 	assert_int_equal(sym_module_status(session.module), SYM_NONE);
@@ -561,14 +575,14 @@ static void test_debugdata(void **state)
 	struct session session;
 
 	(void)state;
-	if (shell("command -v xz >/dev/null"))
-		skip();
+	if (lacks("xz"))
+		return;
 	build_calls("full", "");
 	assert_int_equal(shell("cd %s && objcopy --only-keep-debug full mini && xz -k -f mini && "
-	                       "strip full -o small && objcopy --add-section "
-	                       ".gnu_debugdata=mini.xz small debugdata",
-	                       work),
-	                 0);
+			       "strip full -o small && objcopy --add-section "
+			       ".gnu_debugdata=mini.xz small debugdata",
+			       work),
+			 0);
 	session = open_work("debugdata");
 	assert_int_equal(sym_module_status(session.module), SYM_ELF);
 	assert_function(&session, address_of("full", "mark_plain"), "plain");
@@ -577,23 +591,24 @@ static void test_debugdata(void **state)
 
 /* ---- finding files ---- */
 
-/* Builds "apart", strips it, and leaves its debug information in apart.debug. */
+/* Builds "apart", strips it, and leaves its debug information in
+ * apart.debug. */
 static void build_apart(const char *options)
 {
 	build_calls("apart.full", options);
 	assert_int_equal(shell("cd %s && rm -rf apart.debug .debug debug root && "
-	                       "objcopy --only-keep-debug apart.full apart.debug && "
-	                       "strip apart.full -o apart",
-	                       work),
-	                 0);
+			       "objcopy --only-keep-debug apart.full apart.debug && "
+			       "strip apart.full -o apart",
+			       work),
+			 0);
 }
 
 static void move_to_build_id(const char *root, char *text)
 {
 	assert_int_equal(shell("cd %s && mkdir -p %s/.build-id/%.2s && "
-	                       "mv apart.debug %s/.build-id/%.2s/%s.debug",
-	                       work, root, text, root, text, text + 2),
-	                 0);
+			       "mv apart.debug %s/.build-id/%.2s/%s.debug",
+			       work, root, text, root, text, text + 2),
+			 0);
 }
 
 static void test_build_id_debug_path(void **state)
@@ -654,9 +669,9 @@ static void check_link(const char *move, enum sym_status status)
 	struct session session;
 
 	build_apart("-g -Wl,--build-id=none");
-	assert_int_equal(shell("cd %s && objcopy --add-gnu-debuglink=apart.debug apart && %s", work,
-	                       move),
-	                 0);
+	assert_int_equal(
+		shell("cd %s && objcopy --add-gnu-debuglink=apart.debug apart && %s", work, move),
+		0);
 	work_path(path, "apart");
 	session = session_open(NULL, path, NULL, 0);
 	assert_int_equal(sym_module_status(session.module), status);
@@ -687,9 +702,9 @@ static void test_debuglink_folder(void **state)
 	work_path(folder, "debug");
 	work_path(path, "apart");
 	assert_int_equal(shell("cd %s && objcopy --add-gnu-debuglink=apart.debug apart && "
-	                       "mkdir -p debug%s && mv apart.debug debug%s/",
-	                       work, work, work),
-	                 0);
+			       "mkdir -p debug%s && mv apart.debug debug%s/",
+			       work, work, work),
+			 0);
 	session = session_open(&options, path, NULL, 0);
 	assert_int_equal(sym_module_status(session.module), SYM_DWARF);
 	sym_free(session.sym);
@@ -789,14 +804,14 @@ static void test_same_module(void **state)
 	assert_ptr_equal(module, session.module);
 	assert_int_equal(sym_module_open(session.sym, "/nonexistent", id, 4, &module), 0);
 	assert_ptr_not_equal(module, session.module);
-	assert_int_equal(sym_module_open(session.sym, "/nonexistent", long_id, sizeof(long_id),
-	                                 &module),
-	                 -EINVAL);
+	assert_int_equal(
+		sym_module_open(session.sym, "/nonexistent", long_id, sizeof(long_id), &module),
+		-EINVAL);
 	sym_free(session.sym);
 }
 
-/* More modules than stay open at once: those closed meanwhile still answer, and what they gave is
- * still there. */
+/* More modules than stay open at once: those closed meanwhile still answer, and
+ * what they gave is still there. */
 static void test_many_modules(void **state)
 {
 	struct sym *sym = sym_new(NULL);
@@ -823,6 +838,84 @@ static void test_many_modules(void **state)
 	check_leaf(&first, address);
 	assert_string_equal(got.frames[0].function, "leaf");
 	sym_free(sym);
+}
+
+/* A server is asked if and only if that is allowed; here it is a folder. */
+static void test_debuginfod(void **state)
+{
+	char text[2 * SYM_BUILD_ID_MAX + 1], path[512], variable[600];
+	uint8_t id[SYM_BUILD_ID_MAX];
+	struct sym_options options = { .debuginfod = true };
+	struct session session;
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+	size_t size;
+
+	(void)state;
+	if (!library) {
+		print_message("# left out: no libdebuginfod\n");
+		return;
+	}
+	build_apart("-g");
+	size = build_id_of("apart", id, text);
+	assert_int_equal(shell("cd %s && mkdir -p server/buildid/%s cache && "
+			       "mv apart.debug server/buildid/%s/debuginfo",
+			       work, text, text),
+			 0);
+	snprintf(variable, sizeof(variable), "file://%s/server", work);
+	setenv("DEBUGINFOD_URLS", variable, 1);
+	work_path(path, "cache");
+	setenv("DEBUGINFOD_CACHE_PATH", path, 1);
+	work_path(path, "apart");
+	session = session_open(NULL, path, id, size);
+	assert_int_equal(sym_module_status(session.module), SYM_ELF);
+	sym_free(session.sym);
+	session = session_open(&options, path, id, size);
+	assert_int_equal(sym_module_status(session.module), SYM_DWARF);
+	check_leaf(&session, address_of("apart.full", "mark_leaf"));
+	sym_free(session.sym);
+	unsetenv("DEBUGINFOD_URLS");
+	session = session_open(&options, path, id, size);
+	assert_int_equal(sym_module_status(session.module), SYM_ELF);
+	sym_free(session.sym);
+	dlclose(library);
+}
+
+/* What dwz moves out of two files into a third. */
+static void test_supplement(void **state)
+{
+	char text[2 * SYM_BUILD_ID_MAX + 1], path[512], folder[512];
+	uint8_t id[SYM_BUILD_ID_MAX];
+	const char *folders[] = { folder };
+	struct sym_options options = { .debug_paths = folders, .debug_paths_count = 1 };
+	struct session session;
+	struct got got;
+	size_t size;
+
+	(void)state;
+	if (lacks("dwz"))
+		return;
+	build_apart("-g -DOTHER=1 -fno-inline-small-functions");
+	assert_int_equal(shell("cd %s && cp apart.debug other.debug", work), 0);
+	build_apart("-g");
+	size = build_id_of("apart", id, text);
+	assert_int_equal(shell("cd %s && mkdir -p debug/.dwz && dwz -m debug/.dwz/common.debug -M "
+			       "../../.dwz/common.debug apart.debug other.debug",
+			       work),
+			 0);
+	move_to_build_id("debug", text);
+	work_path(folder, "debug");
+	work_path(path, "apart");
+	session = session_open(&options, path, id, size);
+	assert_int_equal(sym_module_status(session.module), SYM_DWARF);
+	check_leaf(&session, address_of("apart.full", "mark_leaf"));
+	sym_free(session.sym);
+	/* Without it names are missing, but nothing worse. */
+	assert_int_equal(shell("rm %s/debug/.dwz/common.debug", work), 0);
+	session = session_open(&options, path, id, size);
+	got = resolve(&session, address_of("apart.full", "mark_leaf"));
+	assert_int_equal(got.count, 3);
+	assert_string_equal(got.frames[2].function, "outer");
+	sym_free(session.sym);
 }
 
 /* ---- damage ---- */
@@ -854,7 +947,8 @@ static void resolve_damaged(const char *name, uint64_t around)
 	sym_free(session.sym);
 }
 
-/* Bytes changed, most of them among the section headers and the debug sections after the code. */
+/* Bytes changed, most of them among the section headers and the debug sections
+ * after the code. */
 static void test_damaged(void **state)
 {
 	static const char *const options[] = { "-gdwarf-4", "-gdwarf-5" };
@@ -903,6 +997,30 @@ static void test_truncated(void **state)
 	free(bytes);
 }
 
+/* Debug information that would make a careless reader run for ever: see
+ * hostile.S. */
+static void test_hostile(void **state)
+{
+	static const char *const functions[] = { "trap", "trap", "main", "main" };
+	char source[512];
+
+	(void)state;
+	source_folder(source, sizeof(source));
+	for (int trap = 1; trap <= 4; trap++) {
+		struct session session;
+		struct got got;
+
+		assert_int_equal(shell("%s -DTRAP=%d %s/hostile.S -o %s/hostile",
+				       compiler("CC", "cc"), trap, source, work),
+				 0);
+		session = open_work("hostile");
+		got = resolve(&session, address_of("hostile", "main") + 4);
+		assert_int_equal(got.count, 1);
+		assert_string_equal(got.frames[0].function, functions[trap - 1]);
+		sym_free(session.sym);
+	}
+}
+
 /* ---- set-up ---- */
 
 static int make_work(void **state)
@@ -947,8 +1065,11 @@ int main(void)
 		cmocka_unit_test(test_odd_paths),
 		cmocka_unit_test(test_same_module),
 		cmocka_unit_test(test_many_modules),
+		cmocka_unit_test(test_debuginfod),
+		cmocka_unit_test(test_supplement),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_hostile),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inlined calls three deep, a function of its own, a recursive one, and (in start.S) assembly.
+ * Inlined calls three deep, a function of its own, a recursive one, and (in
+ * start.S) assembly.
  */
 #include "mark.h"
 

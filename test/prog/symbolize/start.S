@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols with and without a size.  What follows "assembly" up to "unsized" belongs to nobody.
+ * Symbols with and without a size.  What follows "assembly" up to "unsized"
+ * belongs to nobody.
  */
 	.text
 	.globl	assembly
