@@ -36,6 +36,8 @@ endif
 COMMON := -std=gnu17 -D_GNU_SOURCE -iquote . -MMD -MP $(WARNINGS)
 
 TOOL_LIBS := -ldw -lelf -lsqlite3 -lcjson -liberty -llzma
+# What --version lists; empty where pkg-config does not know.
+BUILT_WITH = $(subst ; ,;,$(foreach p,libdw sqlite3 libcjson liblzma,$(p) $(shell pkg-config --modversion $(p) 2>/dev/null);))
 TOOL_FLAGS := $(COMMON) -DMEMTRACK_VERSION='"$(VERSION)"' -DMEMTRACK_LIBRARY_DIR='"$(LIBDIR)"'
 ifneq ($(SAN),)
 TOOL_FLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -96,10 +98,12 @@ $(O)/flags: FORCE
 	@mkdir -p $(O)
 	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
 
+$(O)/tool/cmd/help.o: TOOL_EXTRA = -DMEMTRACK_BUILT_WITH='"$(BUILT_WITH)"'
+
 $(O)/tool/%.o: %.c $(O)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) $(TOOL_EXTRA) -c -o $@ $<
 
 $(O)/tool/report/schema_text.o: $(O)/tool/report/schema_text.c
 	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<

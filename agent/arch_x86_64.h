@@ -34,32 +34,34 @@ static inline uint64_t arch_cycles(void)
 }
 
 /* *word == *expected ? (*word = desired, true) : (*expected = *word, false); 16-aligned, full barrier. */
-static inline bool arch_swap_double(uint64_t word[2], uint64_t expected[2], const uint64_t desired[2])
+static inline bool arch_swap_double(uint64_t word[2], uint64_t expected[2],
+				    const uint64_t desired[2])
 {
 	bool done;
 
 	__asm__ volatile("lock cmpxchg16b %1"
-	                 : "=@ccz"(done), "+m"(*(unsigned __int128 *)word), "+a"(expected[0]), "+d"(expected[1])
-	                 : "b"(desired[0]), "c"(desired[1])
-	                 : "memory");
+			 : "=@ccz"(done), "+m"(*(unsigned __int128 *)word), "+a"(expected[0]),
+			   "+d"(expected[1])
+			 : "b"(desired[0]), "c"(desired[1])
+			 : "memory");
 	return done;
 }
 
 /* Registers that a callee must keep, and pc and sp, as they are right here. */
-#define ARCH_CAPTURE(regs) \
-	__asm__ volatile("mov %%rbx, 3*8(%0)\n\t" \
-	                 "mov %%rbp, 6*8(%0)\n\t" \
-	                 "mov %%rsp, 7*8(%0)\n\t" \
-	                 "mov %%r12, 12*8(%0)\n\t" \
-	                 "mov %%r13, 13*8(%0)\n\t" \
-	                 "mov %%r14, 14*8(%0)\n\t" \
-	                 "mov %%r15, 15*8(%0)\n\t" \
-	                 "lea 0f(%%rip), %%rax\n\t" \
-	                 "mov %%rax, 16*8(%0)\n" \
-	                 "0:" \
-	                 : \
-	                 : "D"(regs) \
-	                 : "rax", "memory")
+#define ARCH_CAPTURE(regs)                   \
+ __asm__ volatile("mov %%rbx, 3*8(%0)\n\t"   \
+		  "mov %%rbp, 6*8(%0)\n\t"   \
+		  "mov %%rsp, 7*8(%0)\n\t"   \
+		  "mov %%r12, 12*8(%0)\n\t"  \
+		  "mov %%r13, 13*8(%0)\n\t"  \
+		  "mov %%r14, 14*8(%0)\n\t"  \
+		  "mov %%r15, 15*8(%0)\n\t"  \
+		  "lea 0f(%%rip), %%rax\n\t" \
+		  "mov %%rax, 16*8(%0)\n"    \
+		  "0:"                       \
+		  :                          \
+		  : "D"(regs)                \
+		  : "rax", "memory")
 #define ARCH_CAPTURED ((1u << 3) | (1u << 6) | (1u << 7) | (0xfu << 12) | (1u << 16))
 
 /* Frame of a function built with a frame pointer: [0] = caller's fp, [1] = return address; the caller's sp is
@@ -71,14 +73,16 @@ static inline bool arch_call_before(const uint8_t *ra)
 	if (ra[-5] == 0xe8)
 		return true; /* call rel32 */
 	if (ra[-2] == 0xff)
-		return (ra[-1] & 0x38) == 0x10 && (ra[-1] & 0xc7) != 0x04 && (ra[-1] & 0xc7) != 0x05 &&
-		       ((ra[-1] & 0xc0) == 0xc0 || (ra[-1] & 0xc0) == 0x00); /* call reg, call [reg] */
+		return (ra[-1] & 0x38) == 0x10 && (ra[-1] & 0xc7) != 0x04 &&
+		       (ra[-1] & 0xc7) != 0x05 &&
+		       ((ra[-1] & 0xc0) == 0xc0 ||
+			(ra[-1] & 0xc0) == 0x00); /* call reg, call [reg] */
 	if (ra[-3] == 0xff && ((ra[-2] & 0xf8) == 0x50 || ra[-2] == 0x14))
 		return true; /* call [reg+disp8], call [sib] */
 	if (ra[-4] == 0xff && ra[-3] == 0x54)
 		return true; /* call [sib+disp8] */
 	if (ra[-6] == 0xff && ((ra[-5] & 0xf8) == 0x90 || ra[-5] == 0x15))
-		return true; /* call [reg+disp32], call [rip+disp32] */
+		return true;			 /* call [reg+disp32], call [rip+disp32] */
 	return ra[-7] == 0xff && ra[-6] == 0x94; /* call [sib+disp32] */
 }
 

@@ -9,7 +9,7 @@
  * An entry: 0, or bit 63 freed, bits 62-32 node, bits 31-0 size.  A size of 4 GiB - 1 or more is HUGE_SIZE here and
  * in full in the side table.
  */
-#define FREED (1ull << 63)
+#define FREED	  (1ull << 63)
 #define HUGE_SIZE 0xffffffffull
 
 enum {
@@ -159,7 +159,8 @@ static uint64_t side_size(uintptr_t address)
 	return HUGE_SIZE;
 }
 
-static void visit_leaf(const uint64_t *leaf, uintptr_t base, void (*visit)(const struct block *, void *), void *context)
+static void visit_leaf(const uint64_t *leaf, uintptr_t base,
+		       void (*visit)(const struct block *, void *), void *context)
 {
 	for (uint32_t i = 0; i < 1u << LEAF_BITS; i++) {
 		struct block b = { BLOCK_LIVE, (uint32_t)(leaf[i] >> 32), leaf[i] & HUGE_SIZE };
@@ -178,6 +179,7 @@ void blocks_visit(void (*visit)(const struct block *, void *), void *context)
 		for (uint32_t m = 0; top[t] && m < 1u << MIDDLE_BITS; m++)
 			if (top[t][m])
 				visit_leaf(top[t][m],
-				           ((uintptr_t)t << MIDDLE_BITS | m) << (LEAF_BITS + GRANULE_BITS), visit,
-				           context);
+					   ((uintptr_t)t << MIDDLE_BITS | m)
+						   << (LEAF_BITS + GRANULE_BITS),
+					   visit, context);
 }

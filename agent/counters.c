@@ -25,15 +25,17 @@ static bool back(struct shard *shard, uint32_t index)
 {
 	struct seg_place place = seg_chunk_of(index, SEG_COUNTER_FIRST);
 	uint32_t size = SEG_COUNTER_FIRST << place.chunk;
-	uint32_t count = size - place.position < BACK_COUNTERS ? size - place.position : BACK_COUNTERS;
+	uint32_t count =
+		size - place.position < BACK_COUNTERS ? size - place.position : BACK_COUNTERS;
 
 	if (place.chunk >= SEG_COUNTER_CHUNKS)
 		return false;
 	if (!shard->chunks[place.chunk])
 		shard->chunks[place.chunk] = segment_alloc(size * sizeof(struct seg_counter), 0,
-		                                           &shard->counts->chunks[place.chunk]);
+							   &shard->counts->chunks[place.chunk]);
 	if (!shard->chunks[place.chunk] ||
-	    !segment_back(&shard->chunks[place.chunk][place.position], count * sizeof(struct seg_counter)))
+	    !segment_back(&shard->chunks[place.chunk][place.position],
+			  count * sizeof(struct seg_counter)))
 		return false;
 	shard->backed_counters = index + count;
 	return true;
@@ -43,7 +45,8 @@ static bool back(struct shard *shard, uint32_t index)
 static void grow(struct shard *shard)
 {
 	uint32_t mask = 2 * shard->slot_mask + 1;
-	struct counter_slot *slots = rt_map(((size_t)mask + 1) * sizeof(*slots)), *old = shard->slots;
+	struct counter_slot *slots = rt_map(((size_t)mask + 1) * sizeof(*slots)),
+			    *old = shard->slots;
 
 	if (!slots)
 		return;

@@ -196,7 +196,8 @@ static bool parse_cie(const uint8_t *at, const uint8_t *end, struct cie *cie)
 	cie->data_align = read_sleb(&r);
 	cie->ra_register = version == 1 ? read_byte(&r) : read_uleb(&r);
 	cie->fde_encoding = PE_ABSPTR;
-	if (r.bad || (version != 1 && version != 3 && version != 4) || cie->ra_register != ARCH_REG_RA)
+	if (r.bad || (version != 1 && version != 3 && version != 4) ||
+	    cie->ra_register != ARCH_REG_RA)
 		return false;
 	if (letters[0] == 'z') {
 		cie->has_augmentation = true;
@@ -258,7 +259,8 @@ static const uint8_t *scan(const struct object *object, const uint8_t *section, 
 }
 
 /* The last table entry whose address is not above pc. */
-static const uint8_t *search(const uint8_t *header, const uint8_t *table, uint64_t count, uintptr_t pc)
+static const uint8_t *search(const uint8_t *header, const uint8_t *table, uint64_t count,
+			     uintptr_t pc)
 {
 	uint64_t low = 0, high = count;
 	int32_t entry[2];
@@ -290,9 +292,9 @@ static const uint8_t *find_fde(const struct object *object, uintptr_t pc)
 		return NULL;
 	section = read_pointer(&r, section_form, (uintptr_t)header);
 	if (count_form == PE_OMIT || table_form != PE_TABLE)
-		return section - object->start < object->end - object->start ?
-			       scan(object, (const uint8_t *)section, pc) :
-			       NULL;
+		return section - object->start < object->end - object->start
+			       ? scan(object, (const uint8_t *)section, pc)
+			       : NULL;
 	count = read_pointer(&r, count_form, (uintptr_t)header);
 	if (r.bad || count > (size_t)(end - r.at) / 8)
 		return NULL;
@@ -491,7 +493,8 @@ enum cfi_result cfi_find(uintptr_t pc, struct cfi_work *work)
 
 	if (!object_find(pc, &object) || !object.eh_frame_hdr)
 		return CFI_NONE;
-	if ((uintptr_t)object.eh_frame_hdr < object.start || (uintptr_t)object.eh_frame_hdr >= object.end)
+	if ((uintptr_t)object.eh_frame_hdr < object.start ||
+	    (uintptr_t)object.eh_frame_hdr >= object.end)
 		return CFI_MALFORMED;
 	at = find_fde(&object, pc);
 	if (!at)

@@ -13,12 +13,12 @@
 #include "agent/arch.h"
 
 enum cfi_kind {
-	CFI_SAME = 0,    /* the caller's value is in the register still */
-	CFI_UNDEFINED,   /* lost; for the return address: this is the outermost frame */
-	CFI_OFFSET,      /* saved at CFA + value */
-	CFI_VAL_OFFSET,  /* is CFA + value */
-	CFI_REGISTER,    /* is in register `value` */
-	CFI_EXPRESSION,  /* saved at the address that the expression gives */
+	CFI_SAME = 0,	/* the caller's value is in the register still */
+	CFI_UNDEFINED,	/* lost; for the return address: this is the outermost frame */
+	CFI_OFFSET,	/* saved at CFA + value */
+	CFI_VAL_OFFSET, /* is CFA + value */
+	CFI_REGISTER,	/* is in register `value` */
+	CFI_EXPRESSION, /* saved at the address that the expression gives */
 	CFI_VAL_EXPRESSION,
 };
 
@@ -46,7 +46,7 @@ struct cfi_row {
 enum { CFI_REMEMBERED = 4 };
 /* Working memory, about 3 KiB: too much for the small stacks that hooks run on. */
 struct cfi_work {
-	struct cfi_row row;     /* the result */
+	struct cfi_row row;	/* the result */
 	struct cfi_row initial; /* after the CIE's instructions */
 	struct cfi_row remembered[CFI_REMEMBERED];
 };

@@ -16,7 +16,7 @@
 #include "agent/record.h"
 #include "agent/rt/mem.h"
 
-#define HOOK __attribute__((visibility("default")))
+#define HOOK  __attribute__((visibility("default")))
 #define FRAME ((const uintptr_t *)__builtin_frame_address(0))
 
 void *malloc(size_t size);
@@ -71,7 +71,8 @@ HOOK void *calloc(size_t count, size_t size)
 	void *block;
 
 	if (must_bootstrap())
-		return __builtin_mul_overflow(count, size, &total) ? NULL : bootstrap_alloc(16, total);
+		return __builtin_mul_overflow(count, size, &total) ? NULL
+								   : bootstrap_alloc(16, total);
 	if (__builtin_mul_overflow(count, size, &total))
 		return real.calloc(count, size); /* fails, with its own errno */
 	block = total < 16 ? real.calloc(1, 16) : real.calloc(count, size);
@@ -116,7 +117,8 @@ HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 static void *move_out(void *block, size_t size)
 {
 	size_t old = bootstrap_size(block);
-	void *to = must_bootstrap() ? bootstrap_alloc(16, size) : real.malloc(at_least_a_granule(size));
+	void *to = must_bootstrap() ? bootstrap_alloc(16, size)
+				    : real.malloc(at_least_a_granule(size));
 
 	if (to)
 		memcpy(to, block, old < size ? old : size);
@@ -161,7 +163,9 @@ HOOK void *reallocarray(void *block, size_t count, size_t size)
 	size_t total;
 
 	if (__builtin_mul_overflow(count, size, &total))
-		return must_bootstrap() ? NULL : real.calloc(count, size); /* fails, with libc's own errno */
+		return must_bootstrap()
+			       ? NULL
+			       : real.calloc(count, size); /* fails, with libc's own errno */
 	return resize(block, total, FRAME);
 }
 

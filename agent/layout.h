@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segment: one sparse file per process image, mapped shared by the agent (writer) and by memtrack (reader).
+ * The segment: a region of a sparse file, mapped shared by the agent of one process image; read by memtrack.
  * The only header both sides see.  Both must be of the same layout version: it lives as long as a run.
  *
- * Rules: fixed-width integers only; offsets from the start of the file, never pointers; 0 = none; reserved fields
+ * Rules: fixed-width integers only; offsets from the start of the region, never pointers; 0 = none; reserved fields
  * zero.  The agent is the only writer of everything but the fields under "launcher".  The reader treats all of it as hostile (a wild write of the target may have hit it): copy, bounds-check, then use.
  *
  * Arrays that grow are *segmented*: chunk k holds FIRST << k records, so that a record never moves and the
@@ -20,28 +20,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEG_MAGIC 0x3130474553544d4dull /* "MMTSEG01" */
+#define SEG_MAGIC	   0x3130474553544d4dull /* "MMTSEG01" */
 #define SEG_LAYOUT_VERSION 1u
 
 /* The variable by which the agent finds its session: "OPTIONS:DIRECTORY", see session.h.  OPTIONS is
  * a comma list of key=value (depth, buckets, follow, image); the directory is absolute. */
 #define SEG_SESSION_VARIABLE "MEMTRACK_SESSION"
-#define SEG_SPARE_PREFIX "spare." /* unclaimed segments: spare.0 ... spare.(SEG_SPARES - 1) */
-#define SEG_IMAGE_PREFIX "image." /* claimed: image.PID.TSC-in-hex */
-#define SEG_SPARES 8
+#define SEG_SPARE_PREFIX     "spare." /* unclaimed segments: spare.0 ... spare.(SEG_SPARES - 1) */
+#define SEG_IMAGE_PREFIX     "image." /* claimed: image.PID.TSC-in-hex */
+#define SEG_SPARES	     8
 
-#define SEG_FILE_SIZE (16ull << 30) /* virtual size of the sparse file */
-#define SEG_WINDOW (32ull << 20)    /* mapped at once by the agent; more is mapped on need */
+/*
+ * A segment file is sparse and holds SEG_REGIONS regions.  Region 0 belongs to the program that was started; a
+ * forked child takes the next free one (`regions_taken` of region 0), which it maps out of its parent's mapping: it
+ * needs no path, no descriptor and no right to create files.  Offsets count from the start of the region.
+ */
+#define SEG_REGION_SIZE (16ull << 30)
+#define SEG_REGIONS	64u
+#define SEG_FILE_SIZE	(SEG_REGION_SIZE * SEG_REGIONS)
+#define SEG_WINDOW	(32ull << 20) /* mapped at once by the agent; more is mapped on need */
 
 /* Node ids below SEG_FIRST_NODE are roots: the parent of a stack's outermost frame says why it is outermost. */
 enum seg_root {
-	SEG_ROOT_NONE = 0,       /* no stack was recorded */
-	SEG_ROOT_COMPLETE = 1,   /* the unwind information says: outermost */
-	SEG_ROOT_DEPTH = 2,      /* more frames than the limit */
-	SEG_ROOT_NO_UNWIND = 3,  /* code without unwind information, no usable frame pointer */
+	SEG_ROOT_NONE = 0,	 /* no stack was recorded */
+	SEG_ROOT_COMPLETE = 1,	 /* the unwind information says: outermost */
+	SEG_ROOT_DEPTH = 2,	 /* more frames than the limit */
+	SEG_ROOT_NO_UNWIND = 3,	 /* code without unwind information, no usable frame pointer */
 	SEG_ROOT_UNREADABLE = 4, /* the next frame lies in memory that cannot be read */
-	SEG_ROOT_BAD_FRAME = 5,  /* the unwind information leads to no plausible frame */
-	SEG_UNATTRIBUTED = 15,   /* not a root: blocks counted in a shard's `none` */
+	SEG_ROOT_BAD_FRAME = 5,	 /* the unwind information leads to no plausible frame */
+	SEG_UNATTRIBUTED = 15,	 /* not a root: blocks counted in a shard's `none` */
 	SEG_FIRST_NODE = 16,
 };
 
@@ -55,11 +62,12 @@ struct seg_node {
 #define SEG_ADDRESS_CUT 1ull /* "frames were left out here": the mark of --depth inside a stack */
 
 struct seg_module {
-	uint64_t bias;         /* runtime address minus link-time address */
-	uint64_t start, end;   /* runtime address range */
-	uint64_t path;         /* offset of the path as the loader names it, not terminated; see path_size */
-	uint32_t path_size;    /* 0: the executable */
-	uint32_t unloaded;     /* non-zero: gone since (the number of the generation) */
+	uint64_t bias;	     /* runtime address minus link-time address */
+	uint64_t start, end; /* runtime address range */
+	uint64_t
+		path; /* offset of the path as the loader names it, not terminated; see path_size */
+	uint32_t path_size; /* 0: the executable */
+	uint32_t unloaded;  /* non-zero: gone since (the number of the generation) */
 	uint32_t build_id_size;
 	uint8_t build_id[32];
 	uint32_t reserved;
@@ -72,49 +80,51 @@ struct seg_counter {
 	uint32_t epoch; /* of the saved peak figures */
 	uint64_t allocations, bytes, frees, freed_bytes;
 	uint64_t temporary, reallocations;
-	int64_t peak_blocks, peak_bytes; /* live values when epoch `epoch` began: at the last maximum */
+	int64_t peak_blocks,
+		peak_bytes; /* live values when epoch `epoch` began: at the last maximum */
 };
 
-#define SEG_COUNTER_FIRST 32u
+#define SEG_COUNTER_FIRST  32u
 #define SEG_COUNTER_CHUNKS 24
 /* One for each thread alive at a time; taken over by later threads. */
 struct seg_shard {
 	uint32_t held; /* 1 while a thread has it */
 	uint32_t counter_count;
 	int64_t live_bytes, live_blocks; /* net of all that was counted here: may be negative */
-	int64_t published;               /* the part of live_bytes that is in the common total */
+	int64_t published;		 /* the part of live_bytes that is in the common total */
 	uint64_t chunks[SEG_COUNTER_CHUNKS];
 	struct seg_counter none; /* events whose stack could not be recorded */
-	uint32_t inherited; /* 1: its allocations are blocks that lived when this process was forked */
+	uint32_t
+		inherited; /* 1: its allocations are blocks that lived when this process was forked */
 	uint32_t reserved;
 };
 
 /* Why something is not in the counters, or not as it should be. */
 enum seg_drop {
-	SEG_UNKNOWN_FREES = 0,  /* pointers the agent has no record of */
-	SEG_DOUBLE_FREES,       /* pointers whose last record is a free */
-	SEG_DROPPED_ALLOCS,     /* allocations not counted at all */
-	SEG_DROPPED_FREES,      /* frees not counted at all */
-	SEG_DROPPED_BYTES,      /* bytes of SEG_DROPPED_ALLOCS */
-	SEG_LOST_CHILDREN,      /* forked children that could not get a segment */
-	SEG_NO_ROOM,            /* growth that failed: file system full, limits, sandbox */
-	SEG_UNTRACKED_BLOCKS,   /* counted as allocated, but their free will not be (no block map) */
-	SEG_SECONDARY,          /* events counted through a borrowed shard (in signal handlers, late in a thread) */
-	SEG_TRUTH_CHECKED,      /* truth mode: stacks compared with the independent unwinder */
+	SEG_UNKNOWN_FREES = 0, /* pointers the agent has no record of */
+	SEG_DOUBLE_FREES,      /* pointers whose last record is a free */
+	SEG_DROPPED_ALLOCS,    /* allocations not counted at all */
+	SEG_DROPPED_FREES,     /* frees not counted at all */
+	SEG_DROPPED_BYTES,     /* bytes of SEG_DROPPED_ALLOCS */
+	SEG_LOST_CHILDREN,     /* forked children that could not get a segment */
+	SEG_NO_ROOM,	       /* growth that failed: file system full, limits, sandbox */
+	SEG_UNTRACKED_BLOCKS,  /* counted as allocated, but their free will not be (no block map) */
+	SEG_SECONDARY, /* events counted through a borrowed shard (in signal handlers, late in a thread) */
+	SEG_TRUTH_CHECKED, /* truth mode: stacks compared with the independent unwinder */
 	SEG_TRUTH_DIFFERENT,
 	SEG_DROP_COUNT = 16,
 };
 
-#define SEG_NODE_FIRST 1024u
-#define SEG_NODE_CHUNKS 20
-#define SEG_MODULE_FIRST 64u
+#define SEG_NODE_FIRST	  1024u
+#define SEG_NODE_CHUNKS	  20
+#define SEG_MODULE_FIRST  64u
 #define SEG_MODULE_CHUNKS 12
-#define SEG_SHARD_FIRST 4u
-#define SEG_SHARD_CHUNKS 20
+#define SEG_SHARD_FIRST	  4u
+#define SEG_SHARD_CHUNKS  20
 
 enum seg_state {
-	SEG_EMPTY = 0,    /* a spare */
-	SEG_CLAIMED = 1,  /* being set up: hold nothing against it */
+	SEG_EMPTY = 0,	 /* a spare */
+	SEG_CLAIMED = 1, /* being set up: hold nothing against it */
 	SEG_ACTIVE = 2,
 };
 
@@ -137,11 +147,12 @@ struct seg_header {
 	int32_t pid, parent_pid;
 	uint64_t image, parent_image; /* random-enough ids, unique in the session */
 	uint64_t start_realtime_ns, start_monotonic_ns, start_tsc;
-	uint64_t executable, arguments, directory; /* offsets of bytes; arguments are NUL-separated */
-	uint64_t allocator;                        /* path of the object that the next malloc lies in */
+	uint64_t executable, arguments,
+		directory;  /* offsets of bytes; arguments are NUL-separated */
+	uint64_t allocator; /* path of the object that the next malloc lies in */
 	uint32_t executable_size, arguments_size, directory_size, allocator_size;
 	uint32_t depth;
-	uint32_t reserved0;
+	uint32_t regions_taken; /* of the file, this one included; in region 0 only */
 
 	/* Growth. */
 	uint64_t used; /* bump pointer */
@@ -163,15 +174,16 @@ struct seg_header {
 	int64_t single_max;
 	uint64_t peak_tsc; /* when the maximum was reached */
 	_Alignas(16) uint64_t packed[2];
-	uint64_t peak_error; /* bound of what packed may be off by: the threads' unpublished quanta */
-	uint64_t quantum;    /* a thread publishes when its own change exceeds this */
+	uint64_t
+		peak_error; /* bound of what packed may be off by: the threads' unpublished quanta */
+	uint64_t quantum;   /* a thread publishes when its own change exceeds this */
 
 	uint64_t drops[SEG_DROP_COUNT];
 	uint64_t reserved[8];
 };
 
 #define SEG_PACKED_BITS 48
-#define SEG_EPOCH_MASK 0x7fffffffu
+#define SEG_EPOCH_MASK	0x7fffffffu
 
 static_assert(sizeof(struct seg_node) == 16, "node");
 static_assert(sizeof(struct seg_module) == 80, "module");

@@ -119,7 +119,8 @@ static bool read_session(const char *text)
 	if (*text != ':' || text[1] != '/' || rt_length(text + 1) >= sizeof(session.directory))
 		return false;
 	memcpy(session.directory, text + 1, rt_length(text + 1) + 1);
-	return session.depth >= 1 && session.buckets >= 64 && !(session.buckets & (session.buckets - 1));
+	return session.depth >= 1 && session.buckets >= 64 &&
+	       !(session.buckets & (session.buckets - 1));
 }
 
 static uint64_t store(const char *bytes, size_t size, uint32_t *stored)
@@ -144,7 +145,8 @@ static void store_arguments(void)
 		return;
 	end = arguments[count - 1] + rt_length(arguments[count - 1]) + 1;
 	if (end > arguments[0])
-		segment->arguments = store(arguments[0], (size_t)(end - arguments[0]), &segment->arguments_size);
+		segment->arguments =
+			store(arguments[0], (size_t)(end - arguments[0]), &segment->arguments_size);
 }
 
 static void store_paths(void)
@@ -159,7 +161,24 @@ static void store_paths(void)
 	if (n > 1)
 		segment->directory = store(path, (size_t)n - 1, &segment->directory_size);
 	if (object_find((uintptr_t)real.malloc, &object))
-		segment->allocator = store(object.name, rt_length(object.name), &segment->allocator_size);
+		segment->allocator =
+			store(object.name, rt_length(object.name), &segment->allocator_size);
+}
+
+/* A forked child is the same program; it may have lost sight of /proc and of the directory by now. */
+static void inherit_texts(const struct seg_header *parent)
+{
+	const char *base =
+		(const char *)parent; /* texts are stored first, in the window that begins there */
+
+	segment->executable = store(base + parent->executable, parent->executable_size,
+				    &segment->executable_size);
+	segment->arguments =
+		store(base + parent->arguments, parent->arguments_size, &segment->arguments_size);
+	segment->directory =
+		store(base + parent->directory, parent->directory_size, &segment->directory_size);
+	segment->allocator =
+		store(base + parent->allocator, parent->allocator_size, &segment->allocator_size);
 }
 
 static void look_at_stack(void)
@@ -168,7 +187,8 @@ static void look_at_stack(void)
 	uintptr_t high = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 	uintptr_t size = MAIN_STACK_MOST;
 
-	if (!rt_failed(rt_syscall3(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0)) && limit.rlim_cur < size)
+	if (!rt_failed(rt_syscall3(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0)) &&
+	    limit.rlim_cur < size)
 		size = limit.rlim_cur;
 	if (high)
 		stack_memory_start((high + RT_PAGE) & ~(RT_PAGE - 1), size & ~(RT_PAGE - 1));
@@ -182,12 +202,13 @@ static bool start_parts(void)
 		.origin = SEG_ORIGIN_EXEC,
 	};
 
-	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live), MADV_WIPEONFORK)))
+	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live),
+				  MADV_WIPEONFORK)))
 		return false;
 	look_at_stack();
 	modules_start(auxiliary_vector());
 	stack_cache_start(session.depth);
-	if (!rules_start() || !segment_claim(&request))
+	if (!rules_start() || !segment_claim(&request, NULL))
 		return false;
 	if (!stack_tree_start(session.buckets))
 		return false;
@@ -212,7 +233,8 @@ static bool start(void)
 {
 	uint32_t expected = NEW;
 
-	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return false;
 	real_resolve();
 	go(read_session(find_variable(SEG_SESSION_VARIABLE)) && start_parts());
@@ -261,10 +283,10 @@ static bool restart_parts(struct seg_header *parent)
 	growth_lock = (struct rt_lock){ 0 };
 	modules_closing = 0;
 	threads_forget();
-	if (!segment_claim(&request) || !stack_tree_inherit(nodes) || !modules_inherit(modules) || !inherit_blocks())
+	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) ||
+	    !modules_inherit(modules) || !inherit_blocks())
 		return false;
-	store_paths();
-	store_arguments();
+	inherit_texts(parent);
 	return true;
 }
 
@@ -274,7 +296,8 @@ static bool restart(void)
 	struct seg_header *parent = segment;
 	bool good;
 
-	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&phase, &expected, STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return false;
 	good = session.follow && restart_parts(parent);
 	if (session.follow && !good) /* the one thing a child writes into its parent's segment */

@@ -90,7 +90,8 @@ static const Elf64_Ehdr *elf_header(const struct object *object)
 {
 	const Elf64_Ehdr *header = (const void *)object->start;
 
-	return rt_readable(object->start) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 ? header : NULL;
+	return rt_readable(object->start) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 ? header
+											   : NULL;
 }
 
 uintptr_t object_entry(const struct object *object)
@@ -113,8 +114,8 @@ static uint32_t find_build_id(const uint8_t *note, const uint8_t *end, uint8_t i
 
 		if (name_size > (size_t)(end - name) || size > (size_t)(end - name) - name_size)
 			return 0;
-		if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
-		    header->n_descsz <= 32) {
+		if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 &&
+		    memcmp(name, "GNU", 4) == 0 && header->n_descsz <= 32) {
 			memcpy(id, name + name_size, header->n_descsz);
 			return header->n_descsz;
 		}
@@ -140,7 +141,8 @@ static uint32_t read_build_id(const struct object *object, uint8_t id[32])
 		    segments[i].p_memsz > object->end - at || segments[i].p_memsz > RT_PAGE ||
 		    !rt_readable(at) || !rt_readable(at + segments[i].p_memsz - 1))
 			continue;
-		size = find_build_id((const uint8_t *)at, (const uint8_t *)at + segments[i].p_memsz, id);
+		size = find_build_id((const uint8_t *)at, (const uint8_t *)at + segments[i].p_memsz,
+				     id);
 	}
 	return size;
 }
@@ -163,7 +165,8 @@ static bool is_same(const struct seg_module *module, const struct object *object
 	uint8_t id[32];
 	uint32_t size;
 
-	if (module->start != object->start || module->end != object->end || module->bias != object->bias)
+	if (module->start != object->start || module->end != object->end ||
+	    module->bias != object->bias)
 		return false;
 	size = read_build_id(object, id);
 	return size == module->build_id_size && memcmp(id, module->build_id, size) == 0;
@@ -174,7 +177,8 @@ static uint32_t find_entered(uintptr_t address)
 	uint32_t count = __atomic_load_n(&segment->module_count, __ATOMIC_ACQUIRE);
 	uint32_t hit = __atomic_load_n(&last_hit, __ATOMIC_RELAXED);
 
-	if (hit && hit < count && address - module_at(hit)->start < module_at(hit)->end - module_at(hit)->start &&
+	if (hit && hit < count &&
+	    address - module_at(hit)->start < module_at(hit)->end - module_at(hit)->start &&
 	    !module_at(hit)->unloaded)
 		return hit;
 	for (uint32_t i = count; i-- > 1;) {
@@ -197,12 +201,14 @@ static struct seg_module *new_record(uint32_t count)
 	if (place.chunk >= SEG_MODULE_CHUNKS)
 		return NULL;
 	if (!paths[place.chunk]) {
-		paths[place.chunk] = rt_map(((size_t)SEG_MODULE_FIRST << place.chunk) * sizeof(char *));
+		paths[place.chunk] =
+			rt_map(((size_t)SEG_MODULE_FIRST << place.chunk) * sizeof(char *));
 		if (!paths[place.chunk])
 			return NULL;
 	}
 	if (!chunks[place.chunk]) {
-		chunks[place.chunk] = segment_alloc(size, size, &segment->module_chunks[place.chunk]);
+		chunks[place.chunk] =
+			segment_alloc(size, size, &segment->module_chunks[place.chunk]);
 		if (!chunks[place.chunk])
 			return NULL;
 	}

@@ -9,12 +9,16 @@
 
 #define LOW_MASK ((1ull << SEG_PACKED_BITS) - 1)
 
-enum { QUANTUM_MIN = 256, ERROR_SHARE = 2000 /* all threads' quanta together: 1/2000 of the peak */ };
+enum {
+	QUANTUM_MIN = 256,
+	ERROR_SHARE = 2000 /* all threads' quanta together: 1/2000 of the peak */
+};
 
 static void pack(const struct seg_account *a, uint64_t word[2])
 {
 	word[0] = ((uint64_t)a->total & LOW_MASK) | (uint64_t)a->max << SEG_PACKED_BITS;
-	word[1] = ((uint64_t)a->max >> 16 & 0xffffffff) | (uint64_t)a->at_max << 32 | (uint64_t)a->epoch << 33;
+	word[1] = ((uint64_t)a->max >> 16 & 0xffffffff) | (uint64_t)a->at_max << 32 |
+		  (uint64_t)a->epoch << 33;
 }
 
 /* Applies a change; true when it set a new maximum.  The total may be below zero for a while: frees published
@@ -51,7 +55,8 @@ static void adapt_quantum(uint64_t max)
 static void note_raise(uint64_t max)
 {
 	uint32_t holders = __atomic_load_n(&segment->held_shards, __ATOMIC_RELAXED);
-	uint64_t error = holders > 1 ? max / (ERROR_SHARE / 2) + (uint64_t)holders * QUANTUM_MIN : 0;
+	uint64_t error =
+		holders > 1 ? max / (ERROR_SHARE / 2) + (uint64_t)holders * QUANTUM_MIN : 0;
 
 	__atomic_store_n(&segment->peak_tsc, arch_cycles(), __ATOMIC_RELAXED);
 	__atomic_store_n(&segment->peak_error, error, __ATOMIC_RELAXED);

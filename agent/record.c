@@ -56,7 +56,8 @@ static void count_free(const void *block, const struct block *b, uintptr_t frame
 	shard_leave(shard, borrowed);
 }
 
-static void count_if_live(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
+static void count_if_live(const void *block, const struct block *b, uintptr_t frame,
+			  bool by_realloc)
 {
 	if (b->state == BLOCK_LIVE)
 		count_free(block, b, frame, by_realloc);

@@ -16,7 +16,8 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame);
 void record_free(const void *block, const uintptr_t *frame);
 /* The old block of a realloc that succeeded: `old` is what block_take said before the call.  `moved`: into a new block;
  * false: realloc(p, 0), which only frees. */
-void record_replaced(const void *block, const struct block *old, const uintptr_t *frame, bool moved);
+void record_replaced(const void *block, const struct block *old, const uintptr_t *frame,
+		     bool moved);
 /* The old block of a realloc that failed. */
 void record_put_back(const void *block, const struct block *old);
 

@@ -10,11 +10,15 @@
 #include "agent/modules.h"
 #include "agent/rt/sys.h"
 
-enum { FIRST_SLOTS = 4096, GENERATION_BITS = 12, ENTRY_SIZE = 64 /* bytes of a program's first function */ };
+enum {
+	FIRST_SLOTS = 4096,
+	GENERATION_BITS = 12,
+	ENTRY_SIZE = 64 /* bytes of a program's first function */
+};
 
 struct slot {
 	uintptr_t address; /* 0 free; set once */
-	uint64_t rule;     /* 0 until computed; rewritten when its generation has passed */
+	uint64_t rule;	   /* 0 until computed; rewritten when its generation has passed */
 };
 
 /* Replaced by a larger copy when half full.  Entries made meanwhile in the old one are computed again. */
@@ -44,7 +48,7 @@ bool rules_start(void)
 static unwind_rule make_rule(enum rule_kind kind, int64_t cfa_offset, int64_t fp_save)
 {
 	return (unwind_rule){ (uint64_t)kind | (uint64_t)(uint32_t)cfa_offset << 16 |
-		              (uint64_t)(uint16_t)fp_save << 48 };
+			      (uint64_t)(uint16_t)fp_save << 48 };
 }
 
 static bool read_breg_fp(const struct cfi_expression *e, bool deref, int64_t *offset)
@@ -73,8 +77,8 @@ static unwind_rule rule_from_realigned(const struct cfi_row *row)
 	int64_t cfa, save;
 
 	if (read_breg_fp(&row->cfa_expression, true, &cfa) && fp->kind == CFI_EXPRESSION &&
-	    read_breg_fp(&fp->expression, false, &save) && save % 8 == 0 && save / 8 + 1 != 0 && save > -32768 &&
-	    save < 32768 && cfa == (int32_t)cfa)
+	    read_breg_fp(&fp->expression, false, &save) && save % 8 == 0 && save / 8 + 1 != 0 &&
+	    save > -32768 && save < 32768 && cfa == (int32_t)cfa)
 		return make_rule(RULE_FP_DEREF, cfa, save / 8 + 1);
 	return make_rule(RULE_HARD, 0, 0);
 }
@@ -86,11 +90,13 @@ unwind_rule rule_from_row(const struct cfi_row *row)
 
 	if (ra->kind == CFI_UNDEFINED)
 		return make_rule(RULE_OUTERMOST, 0, 0);
-	if (row->signal_frame || ra->kind != CFI_OFFSET || ra->value != -8 || row->rules[ARCH_REG_SP].kind != CFI_SAME)
+	if (row->signal_frame || ra->kind != CFI_OFFSET || ra->value != -8 ||
+	    row->rules[ARCH_REG_SP].kind != CFI_SAME)
 		return make_rule(RULE_HARD, 0, 0);
 	if (row->cfa_is_expression)
 		return rule_from_realigned(row);
-	if (fp->kind == CFI_OFFSET && fp->value % 8 == 0 && fp->value && fp->value == (int16_t)fp->value)
+	if (fp->kind == CFI_OFFSET && fp->value % 8 == 0 && fp->value &&
+	    fp->value == (int16_t)fp->value)
 		save = fp->value / 8;
 	else if (fp->kind != CFI_SAME && fp->kind != CFI_UNDEFINED)
 		return make_rule(RULE_HARD, 0, 0);
@@ -106,8 +112,8 @@ unwind_rule rule_from_row(const struct cfi_row *row)
 /* Code without unwind information: is this the address after a call instruction? */
 static bool is_call_site(uintptr_t address)
 {
-	return address > RT_PAGE && address < 1ul << 47 && rt_readable(address - 8) && rt_readable(address - 1) &&
-	       arch_call_before((const uint8_t *)address);
+	return address > RT_PAGE && address < 1ul << 47 && rt_readable(address - 8) &&
+	       rt_readable(address - 1) && arch_call_before((const uint8_t *)address);
 }
 
 /* The entry code of a program ends every stack; older start files have no unwind information for it. */
@@ -173,7 +179,8 @@ static struct slot *find_slot(struct table *t, uintptr_t address)
 			return s;
 		if (seen)
 			continue;
-		if (__atomic_compare_exchange_n(&s->address, &seen, address, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		if (__atomic_compare_exchange_n(&s->address, &seen, address, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			if (__atomic_add_fetch(&t->used, 1, __ATOMIC_RELAXED) > t->mask / 2)
 				grow();
 			return s;
@@ -221,7 +228,8 @@ unwind_rule rule_of(uintptr_t return_address, struct cfi_work *work)
 	rule.word = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
 	if (rule.word && (rule.word & mask) == stamp)
 		return rule;
-	module_of(return_address - 1); /* enters the module: only entered ones are watched for unloading */
+	module_of(return_address -
+		  1); /* enters the module: only entered ones are watched for unloading */
 	rule = compute(return_address, work);
 	rule.word |= stamp;
 	__atomic_store_n(&slot->rule, rule.word, __ATOMIC_RELAXED);

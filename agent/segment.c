@@ -14,13 +14,15 @@ struct seg_header *segment;
 
 enum { PATH_SIZE = 4400, OPEN_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
 
-/* The newest window: file range [low, high) is mapped at `address`. */
+/* The newest window: [low, high) of the region is mapped at `address`. */
 static struct {
 	char *address;
 	uint64_t low, high;
 } window;
 
-static uint64_t file_limit;
+static uint64_t region_limit; /* the size of a region, less in a file that had to be shorter */
+static uint32_t region;	      /* which one of the file we have */
+static struct seg_header *region_zero;
 
 static char *append(char *to, const char *text)
 {
@@ -88,7 +90,44 @@ static bool map_first_window(int fd)
 	window.address = (char *)p;
 	window.low = 0;
 	window.high = SEG_WINDOW;
-	file_limit = (uint64_t)size;
+	region = 0;
+	region_zero = (struct seg_header *)p;
+	region_limit = (uint64_t)size < SEG_REGION_SIZE ? (uint64_t)size : SEG_REGION_SIZE;
+	return true;
+}
+
+/* Maps `length` bytes of the file that begin `distance` after the page at `page` (of a shared mapping), without a
+ * descriptor: an old size of 0 makes mremap duplicate the mapping, and a longer new size reaches on into the file. */
+static char *map_further(char *page, uint64_t distance, uint64_t length)
+{
+	long p = rt_syscall6(SYS_mremap, (long)page, 0, (long)(distance + length), MREMAP_MAYMOVE,
+			     0, 0);
+
+	if (rt_failed(p))
+		return NULL;
+	rt_unmap((char *)p, distance);
+	return (char *)p + distance;
+}
+
+/* In a forked child: the next free region of the parent's file. */
+static bool map_own_region(const struct seg_header *parent)
+{
+	uint32_t next;
+	char *p;
+
+	if (region_limit < SEG_REGION_SIZE)
+		return false;
+	next = __atomic_fetch_add(&region_zero->regions_taken, 1, __ATOMIC_RELAXED);
+	if (next >= SEG_REGIONS)
+		return false;
+	/* The parent's header is the first page of its region. */
+	p = map_further((char *)parent, (next - region) * SEG_REGION_SIZE, SEG_WINDOW);
+	if (!p)
+		return false;
+	window.address = p;
+	window.low = 0;
+	window.high = SEG_WINDOW;
+	region = next;
 	return true;
 }
 
@@ -105,7 +144,8 @@ static void fill_identity(struct seg_header *h, const struct segment_request *re
 	h->magic = SEG_MAGIC;
 	h->layout_version = SEG_LAYOUT_VERSION;
 	h->header_size = sizeof(*h);
-	h->file_size = file_limit;
+	h->file_size = region_limit;
+	h->regions_taken = region ? 0 : 1;
 	h->origin = request->origin;
 	h->pid = pid;
 	h->parent_pid = (int32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
@@ -121,15 +161,14 @@ static void fill_identity(struct seg_header *h, const struct segment_request *re
 	__atomic_store_n(&h->state, SEG_CLAIMED, __ATOMIC_RELEASE);
 }
 
-bool segment_claim(const struct segment_request *request)
+/* A file of our own, found by path. */
+static bool claim_file(const struct segment_request *request, int32_t pid)
 {
 	static char path[PATH_SIZE];
-	int32_t pid = (int32_t)rt_syscall3(SYS_getpid, 0, 0, 0);
-	int fd;
 	bool mapped;
 	char *end;
+	int fd;
 
-	segment = NULL;
 	if (rt_length(request->directory) > PATH_SIZE - 100)
 		return false;
 	end = append(append(append(path, request->directory), "/"), SEG_IMAGE_PREFIX);
@@ -140,7 +179,15 @@ bool segment_claim(const struct segment_request *request)
 		return false;
 	mapped = map_first_window(fd);
 	rt_syscall3(SYS_close, fd, 0, 0);
-	if (!mapped)
+	return mapped;
+}
+
+bool segment_claim(const struct segment_request *request, struct seg_header *parent)
+{
+	int32_t pid = (int32_t)rt_syscall3(SYS_getpid, 0, 0, 0);
+
+	segment = NULL;
+	if (!(parent && map_own_region(parent)) && !claim_file(request, pid))
 		return false;
 	if (!rt_touch((uintptr_t)window.address)) {
 		rt_unmap(window.address, SEG_WINDOW);
@@ -156,28 +203,20 @@ void segment_activate(void)
 	__atomic_store_n(&segment->state, SEG_ACTIVE, __ATOMIC_RELEASE);
 }
 
-void segment_forget(void)
-{
-	/* Windows before the newest stay mapped: records in them are still being read by a forking child. */
-	segment = NULL;
-}
-
-/* Maps the file range after the current window, at least `size` bytes of it. */
+/* Maps the part of the region after the current window, at least `size` bytes of it. */
 static bool next_window(size_t size)
 {
 	uint64_t length = 2 * (window.high - window.low);
-	char *last = window.address + (window.high - window.low) - RT_PAGE;
-	long p;
+	char *p;
 
 	while (length < size)
 		length *= 2;
-	if (length > file_limit - window.high)
+	if (length > region_limit - window.high)
 		return false;
-	/* An old size of 0 duplicates a shared mapping; the longer new size reaches on into the file. */
-	p = rt_syscall6(SYS_mremap, (long)last, 0, (long)(length + RT_PAGE), MREMAP_MAYMOVE, 0, 0);
-	if (rt_failed(p))
+	p = map_further(window.address + (window.high - window.low) - RT_PAGE, RT_PAGE, length);
+	if (!p)
 		return false;
-	window.address = (char *)p + RT_PAGE;
+	window.address = p;
 	window.low = window.high;
 	window.high += length;
 	return true;

@@ -26,14 +26,13 @@ struct segment_request {
 	uint64_t parent_image;
 };
 
-/* Claims a spare (or makes a file when there is none), maps it and fills in who we are; state stays CLAIMED until
- * segment_activate.  Start-up and fork only: opens files.  On failure `segment` is NULL. */
-bool segment_claim(const struct segment_request *request);
+/* Takes a region of the file of `parent` (the segment that a forked child found itself with), else claims a spare file
+ * or makes one; maps it and fills in who we are.  The state stays CLAIMED until segment_activate.  Start-up and fork
+ * only.  On failure `segment` is NULL.  The parent's mappings stay: its records are still to be copied. */
+bool segment_claim(const struct segment_request *request, struct seg_header *parent);
 void segment_activate(void);
-/* Gives up the mapping (the parent's, in a forked child). */
-void segment_forget(void);
 
-/* A range of the file for records; 64-aligned, zero.  *offset is what goes into directories.  NULL when there is no more
+/* A range of the region for records; 64-aligned, zero.  *offset is what goes into directories.  NULL when there is no more
  * room.  Only the first `backed` bytes may be written to before segment_back is called for more.  The caller holds
  * growth_lock. */
 void *segment_alloc(size_t size, size_t backed, uint64_t *offset);

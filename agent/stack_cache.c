@@ -12,8 +12,9 @@
 enum {
 	FIRST_CAPACITY = 340, /* frames: four pages */
 	MOST_FRAMES = 1 << 16,
-	KEEP_OUTER_FROM = 64, /* from this depth limit on, an eighth of it is for the outermost frames */
-	OWN_FRAMES = 16,      /* frames of the agent itself below a hook: far fewer */
+	KEEP_OUTER_FROM =
+		64,	 /* from this depth limit on, an eighth of it is for the outermost frames */
+	OWN_FRAMES = 16, /* frames of the agent itself below a hook: far fewer */
 };
 
 static uint32_t depth_limit = 256;
@@ -59,7 +60,8 @@ static bool push(struct frame_list *list, const struct stack_frame *frame)
 /* How many kept frames, counted from the outermost, are still as they were, given that kept[joined - 1] is. */
 static inline bool still_there(const struct stack_frame *f)
 {
-	return *(const uintptr_t *)f->slot == f->address && (!f->fp_slot || *(const uintptr_t *)f->fp_slot == f->fp) &&
+	return *(const uintptr_t *)f->slot == f->address &&
+	       (!f->fp_slot || *(const uintptr_t *)f->fp_slot == f->fp) &&
 	       (!f->cfa_slot || *(const uintptr_t *)f->cfa_slot == f->slot + 8);
 }
 
@@ -169,8 +171,8 @@ static enum walk follow_fast(struct stack_cache *c, struct stack_frame *frame, u
 		return stop(c, SEG_ROOT_UNREADABLE);
 	frame->fp_slot = 0;
 	if (save) {
-		frame->fp_slot = rule_kind(rule) == RULE_FP_DEREF ? fp + 8 * (uintptr_t)(save - 1) :
-		                                                    cfa + 8 * (uintptr_t)save;
+		frame->fp_slot = rule_kind(rule) == RULE_FP_DEREF ? fp + 8 * (uintptr_t)(save - 1)
+								  : cfa + 8 * (uintptr_t)save;
 		if (!stack_memory_ok(&c->memory, frame->fp_slot))
 			return stop(c, SEG_ROOT_UNREADABLE);
 		frame->fp = *(const uintptr_t *)frame->fp_slot;
@@ -184,7 +186,9 @@ static enum walk follow_fast(struct stack_cache *c, struct stack_frame *frame, u
 static enum walk stop_at(struct stack_cache *c, const struct stack_frame *frame, bool by_chain)
 {
 	if (frame->address == 0)
-		return stop(c, SEG_ROOT_COMPLETE); /* the convention for a thread's or fiber's first frame */
+		return stop(
+			c,
+			SEG_ROOT_COMPLETE); /* the convention for a thread's or fiber's first frame */
 	return stop(c, by_chain ? SEG_ROOT_NO_UNWIND : SEG_ROOT_BAD_FRAME);
 }
 
@@ -287,7 +291,8 @@ __attribute__((noinline)) static bool start_full(struct stack_cache *c, uintptr_
 }
 
 /* Fills in what the check of a kept frame needs when the step to it was by a fast rule. */
-static bool explain_step(struct stack_frame *caller, const struct stack_frame *callee, struct stack_cache *c)
+static bool explain_step(struct stack_frame *caller, const struct stack_frame *callee,
+			 struct stack_cache *c)
 {
 	struct stack_frame copy = *callee;
 	unwind_rule rule = rule_of(callee->address, &c->cursor.work);
@@ -297,14 +302,16 @@ static bool explain_step(struct stack_frame *caller, const struct stack_frame *c
 	if (rule_kind(rule) == RULE_CHAIN) {
 		if (!follow_chain(&copy, &c->memory))
 			return false;
-	} else if (rule_kind(rule) > RULE_FP_DEREF || cfa_by(rule, &copy, &c->memory) != caller->slot + 8) {
+	} else if (rule_kind(rule) > RULE_FP_DEREF ||
+		   cfa_by(rule, &copy, &c->memory) != caller->slot + 8) {
 		return false;
 	} else {
 		int64_t save = rule_fp_save(rule);
 
-		copy.fp_slot = !save                             ? 0 :
-		               rule_kind(rule) == RULE_FP_DEREF ? callee->fp + 8 * (uintptr_t)(save - 1) :
-		                                                  caller->slot + 8 + 8 * (uintptr_t)save;
+		copy.fp_slot = !save ? 0
+			       : rule_kind(rule) == RULE_FP_DEREF
+				       ? callee->fp + 8 * (uintptr_t)(save - 1)
+				       : caller->slot + 8 + 8 * (uintptr_t)save;
 	}
 	caller->fp_slot = copy.fp_slot;
 	caller->cfa_slot = copy.cfa_slot;
@@ -324,8 +331,10 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 
 		previous = c->walked.count ? &c->walked.frames[c->walked.count - 1] : NULL;
 		if (previous && !explain_step(&frame, previous, c))
-			previous->transient = true; /* its caller cannot be had from the kept words */
-		if (!frame.transient && meets(&c->kept, &frame) && verify(&c->kept) == c->kept.count - 1) {
+			previous->transient =
+				true; /* its caller cannot be had from the kept words */
+		if (!frame.transient && meets(&c->kept, &frame) &&
+		    verify(&c->kept) == c->kept.count - 1) {
 			adopt_sources(&c->kept, &frame);
 			return WALK_DONE;
 		}
@@ -383,7 +392,8 @@ static bool can_keep(const struct frame_list *kept, uint32_t index)
 {
 	const struct stack_frame *f = &kept->frames[index];
 
-	return !f->transient && (!index || f->slot < kept->frames[index - 1].slot) && (f->node || index >= depth_limit);
+	return !f->transient && (!index || f->slot < kept->frames[index - 1].slot) &&
+	       (f->node || index >= depth_limit);
 }
 
 /* Leaves only what a later capture may join. */

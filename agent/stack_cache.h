@@ -22,13 +22,13 @@
 #include "agent/unwind.h"
 
 struct stack_frame {
-	uintptr_t slot;     /* where the return address was found */
+	uintptr_t slot;	    /* where the return address was found */
 	uintptr_t address;  /* the return address */
-	uintptr_t fp;       /* the frame pointer register after returning to `address` */
+	uintptr_t fp;	    /* the frame pointer register after returning to `address` */
 	uintptr_t fp_slot;  /* where that was saved; 0: it was still in the register */
 	uintptr_t cfa_slot; /* the word that gave slot + 8, of a realigned callee; 0: none */
-	uint32_t node;      /* of the stack that ends here; 0: not asked for yet */
-	bool transient;     /* never kept, nor anything inward of it */
+	uint32_t node;	    /* of the stack that ends here; 0: not asked for yet */
+	bool transient;	    /* never kept, nor anything inward of it */
 };
 
 struct frame_list {
@@ -37,10 +37,10 @@ struct frame_list {
 };
 
 struct stack_cache {
-	struct frame_list kept;   /* outermost first */
+	struct frame_list kept;	  /* outermost first */
 	struct frame_list walked; /* innermost first: frames of this capture not (yet) in `kept` */
-	uint32_t generation;      /* of the load map when `kept` was walked */
-	uint32_t root;            /* how the walk ended */
+	uint32_t generation;	  /* of the load map when `kept` was walked */
+	uint32_t root;		  /* how the walk ended */
 	struct stack_memory memory;
 	struct unwind_cursor cursor;
 };

@@ -57,7 +57,8 @@ void stack_memory_enter(struct stack_memory *m, uintptr_t sp)
 		return;
 	if (sp >= m->foreign_low && sp < m->foreign_high)
 		return;
-	if (sp < m->own_low && m->own_low - sp < FAR && m->own_low != main_low && all_readable(page, m->own_low)) {
+	if (sp < m->own_low && m->own_low - sp < FAR && m->own_low != main_low &&
+	    all_readable(page, m->own_low)) {
 		m->own_low = page; /* the stack has grown down */
 		return;
 	}
@@ -69,7 +70,8 @@ bool stack_memory_probe(struct stack_memory *m, uintptr_t address)
 {
 	uintptr_t page = address & ~(RT_PAGE - 1);
 
-	if (address < RT_PAGE || address >= 1ul << 47 || !rt_readable(address) || !rt_readable(address + 7))
+	if (address < RT_PAGE || address >= 1ul << 47 || !rt_readable(address) ||
+	    !rt_readable(address + 7))
 		return false;
 	if (page == m->foreign_high)
 		m->foreign_high += RT_PAGE;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct stack_memory {
-	uintptr_t own_low, own_high;         /* the thread's own stack */
+	uintptr_t own_low, own_high;	     /* the thread's own stack */
 	uintptr_t foreign_low, foreign_high; /* the other stack it was last seen on */
 };
 
@@ -32,7 +32,8 @@ static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t addr
 /* May the word at `address` be read? */
 static inline bool stack_memory_ok(struct stack_memory *m, uintptr_t address)
 {
-	return (address & 7) == 0 && (stack_memory_has(m, address) || stack_memory_probe(m, address));
+	return (address & 7) == 0 &&
+	       (stack_memory_has(m, address) || stack_memory_probe(m, address));
 }
 
 #endif

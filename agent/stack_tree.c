@@ -25,7 +25,7 @@ static struct table *table;
 static uint32_t table_used;
 static struct seg_node *chunks[SEG_NODE_CHUNKS];
 static uint32_t backed_nodes; /* ids below may be written */
-static bool full;             /* no room for more nodes: known stacks go on being counted */
+static bool full;	      /* no room for more nodes: known stacks go on being counted */
 
 static inline struct seg_node *node_at(uint32_t id)
 {
@@ -66,9 +66,11 @@ static bool back_nodes(uint32_t id)
 			if (!chunk)
 				return false;
 			__atomic_store_n(&chunks[place.chunk], chunk, __ATOMIC_RELEASE);
-			__atomic_store_n(&segment->node_chunks[place.chunk], offset, __ATOMIC_RELEASE);
+			__atomic_store_n(&segment->node_chunks[place.chunk], offset,
+					 __ATOMIC_RELEASE);
 		}
-		if (!segment_back(&chunks[place.chunk][place.position], BACK_NODES * sizeof(struct seg_node)))
+		if (!segment_back(&chunks[place.chunk][place.position],
+				  BACK_NODES * sizeof(struct seg_node)))
 			return false;
 		__atomic_store_n(&backed_nodes, backed_nodes + BACK_NODES, __ATOMIC_RELEASE);
 	}
@@ -153,8 +155,8 @@ static uint32_t new_node(uint32_t parent, uintptr_t address)
 /* While a dlclose runs, a node may be of a library that has just gone. */
 static bool still_true(const struct seg_node *node)
 {
-	return !__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE) || node->address == SEG_ADDRESS_CUT ||
-	       module_of(node->address - 1) == node->module;
+	return !__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE) ||
+	       node->address == SEG_ADDRESS_CUT || module_of(node->address - 1) == node->module;
 }
 
 static inline bool is_child(uint32_t id, uint32_t parent, uintptr_t address)
@@ -174,9 +176,10 @@ static uint32_t enter(struct table *t, uint32_t slot, uint32_t parent, uintptr_t
 		uint32_t seen = 0;
 
 		/* Release: the node is complete for whoever finds it (acquire in stack_tree_child). */
-		if (__atomic_compare_exchange_n(&t->slots[slot & t->mask], &seen, id, false, __ATOMIC_RELEASE,
-		                                __ATOMIC_ACQUIRE)) {
-			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) > t->mask / 2 + t->mask / 8)
+		if (__atomic_compare_exchange_n(&t->slots[slot & t->mask], &seen, id, false,
+						__ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) >
+			    t->mask / 2 + t->mask / 8)
 				grow_table();
 			return id;
 		}

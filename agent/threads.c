@@ -11,7 +11,7 @@
 
 enum {
 	FIRST_SLOTS = 128, /* of a counter look-up table */
-	ROUNDS = 3,        /* glibc calls a key's destructor up to four times: we end in the last */
+	ROUNDS = 3,	   /* glibc calls a key's destructor up to four times: we end in the last */
 	OWNER_SPINS = 20000,
 };
 
@@ -19,7 +19,8 @@ __thread struct thread thread_self;
 
 static uint32_t image_serial = 1;
 static struct shard **shards[SEG_SHARD_CHUNKS]; /* by index */
-static uint64_t free_list; /* low half: index + 1 of the first free shard; high half: changes, against ABA */
+static uint64_t
+	free_list; /* low half: index + 1 of the first free shard; high half: changes, against ABA */
 static unsigned end_key;
 static bool has_end_key;
 
@@ -40,7 +41,8 @@ static struct shard *pop_free(void)
 			return NULL;
 		shard = *shard_at((uint32_t)head - 1);
 		next = ((head >> 32) + 1) << 32 | shard->next_free;
-	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
 	return shard;
 }
 
@@ -51,7 +53,8 @@ static void push_free(struct shard *shard)
 	do {
 		shard->next_free = (uint32_t)head;
 		next = ((head >> 32) + 1) << 32 | (shard->index + 1);
-	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 }
 
 /* Makes the record for the next index; under the growth lock. */
@@ -69,7 +72,7 @@ static struct seg_shard *new_record(uint32_t index)
 		if (!shards[place.chunk])
 			return NULL;
 		records = segment_alloc(count * sizeof(*records), count * sizeof(*records),
-		                        &segment->shard_chunks[place.chunk]);
+					&segment->shard_chunks[place.chunk]);
 		return records;
 	}
 	/* The first of the chunk knows where it begins. */
@@ -84,7 +87,7 @@ static void leave_single(void)
 	struct thread *owner = first->owner;
 
 	for (int i = 0; i < OWNER_SPINS && owner && owner != &thread_self &&
-	                __atomic_load_n(&owner->busy, __ATOMIC_ACQUIRE);
+			__atomic_load_n(&owner->busy, __ATOMIC_ACQUIRE);
 	     i++)
 		arch_pause();
 	peak_go_common(first->counts);
@@ -184,7 +187,8 @@ static bool is_stale(const struct thread *t, uintptr_t frame)
 {
 	const struct stack_memory *m = &t->shard->stacks.memory;
 
-	return frame > t->busy && t->busy >= m->own_low && frame < m->own_high && frame >= m->own_low;
+	return frame > t->busy && t->busy >= m->own_low && frame < m->own_high &&
+	       frame >= m->own_low;
 }
 
 __attribute__((noinline)) static struct shard *enter_slow(uintptr_t frame, bool *borrowed)

@@ -36,10 +36,11 @@ struct counter_slot {
 
 /* Everything a thread knows of itself; in initial-exec TLS. */
 struct thread {
-	struct shard *shard;   /* NULL: none yet, or given back */
-	uintptr_t busy;        /* frame address of the hook at work; 0: none */
-	const void *last;      /* the last block it allocated: freed next, it was temporary */
-	uint32_t image; /* serial number of the process image the shard belongs to: another one in a forked child */
+	struct shard *shard; /* NULL: none yet, or given back */
+	uintptr_t busy;	     /* frame address of the hook at work; 0: none */
+	const void *last;    /* the last block it allocated: freed next, it was temporary */
+	uint32_t
+		image; /* serial number of the process image the shard belongs to: another one in a forked child */
 	uint32_t destructor_rounds;
 	bool ended;
 };

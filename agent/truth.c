@@ -88,7 +88,8 @@ static bool agree(void)
 			return false;
 	if (ours.cut || ours.root != SEG_ROOT_COMPLETE)
 		return ours.count <= theirs.count || theirs.failed;
-	return ours.count == theirs.count || (theirs.failed && theirs.count < ours.count) || theirs.count == MOST;
+	return ours.count == theirs.count || (theirs.failed && theirs.count < ours.count) ||
+	       theirs.count == MOST;
 }
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -108,10 +109,11 @@ static void show(void)
 {
 	if (__atomic_fetch_add(&shown, 1, __ATOMIC_RELAXED) >= SHOWN)
 		return;
-	say("memtrack truth: stacks differ: %u frames (root %u%s), libunwind %u%s\n", ours.count, ours.root,
-	    ours.cut ? ", cut" : "", theirs.count, theirs.failed ? " and failed" : "");
+	say("memtrack truth: stacks differ: %u frames (root %u%s), libunwind %u%s\n", ours.count,
+	    ours.root, ours.cut ? ", cut" : "", theirs.count, theirs.failed ? " and failed" : "");
 	for (unsigned i = 0; i < ours.count || i < theirs.count; i++)
-		say("  %#lx %#lx\n", i < ours.count ? ours.addresses[i] : 0, i < theirs.count ? theirs.addresses[i] : 0);
+		say("  %#lx %#lx\n", i < ours.count ? ours.addresses[i] : 0,
+		    i < theirs.count ? theirs.addresses[i] : 0);
 }
 
 void truth_check(struct shard *shard, const uintptr_t *frame, uint32_t node)

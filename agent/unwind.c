@@ -240,8 +240,8 @@ static void operate(struct machine *m, uint8_t op)
 }
 
 /* `start` is pushed first when given (register rules get the CFA). */
-static bool evaluate(const struct cfi_expression *e, const struct unwind_cursor *cursor, struct stack_memory *memory,
-                     const uint64_t *start, uint64_t *result)
+static bool evaluate(const struct cfi_expression *e, const struct unwind_cursor *cursor,
+		     struct stack_memory *memory, const uint64_t *start, uint64_t *result)
 {
 	struct machine m = {
 		.at = e->bytes,
@@ -285,8 +285,8 @@ static enum outcome restore_from(struct stack_memory *memory, uint64_t address, 
 }
 
 /* The caller's value of one register. */
-static enum outcome restore(const struct unwind_cursor *c, struct stack_memory *memory, unsigned reg, uint64_t cfa,
-                            uint64_t *value)
+static enum outcome restore(const struct unwind_cursor *c, struct stack_memory *memory,
+			    unsigned reg, uint64_t cfa, uint64_t *value)
 {
 	const struct cfi_rule *rule = &c->work.row.rules[reg];
 	uint64_t address;
@@ -301,7 +301,8 @@ static enum outcome restore(const struct unwind_cursor *c, struct stack_memory *
 		*value = cfa + (uint64_t)rule->value;
 		return KNOWN;
 	case CFI_REGISTER:
-		if (rule->value < 0 || rule->value >= ARCH_REGISTERS || !(c->known >> rule->value & 1))
+		if (rule->value < 0 || rule->value >= ARCH_REGISTERS ||
+		    !(c->known >> rule->value & 1))
 			return LOST;
 		*value = c->registers[rule->value];
 		return KNOWN;
@@ -322,7 +323,8 @@ static bool is_essential(unsigned reg)
 	return reg == ARCH_REG_RA || reg == ARCH_REG_SP;
 }
 
-static enum unwind_result restore_all(struct unwind_cursor *c, struct stack_memory *memory, uint64_t cfa)
+static enum unwind_result restore_all(struct unwind_cursor *c, struct stack_memory *memory,
+				      uint64_t cfa)
 {
 	uint64_t next[ARCH_REGISTERS];
 	uint32_t known = 0;

@@ -17,9 +17,9 @@ struct stack_memory;
 
 struct unwind_cursor {
 	uint64_t registers[ARCH_REGISTERS]; /* ARCH_REG_RA holds the pc of the frame */
-	uint32_t known;                     /* bit set of registers whose values are certain */
+	uint32_t known;			    /* bit set of registers whose values are certain */
 	bool interrupted; /* the pc is where a signal struck, not a return address */
-	uint64_t slot;    /* where the pc was read from (plain frames), else sp - 8 */
+	uint64_t slot;	  /* where the pc was read from (plain frames), else sp - 8 */
 	struct cfi_work work;
 };
 

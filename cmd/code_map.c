@@ -79,13 +79,15 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return h ^ h >> 32;
 }
 
-uint32_t code_map_module(struct code_map *map, const char *path, const uint8_t *build_id, uint32_t size)
+uint32_t code_map_module(struct code_map *map, const char *path, const uint8_t *build_id,
+			 uint32_t size)
 {
 	struct module *m;
 
 	for (uint32_t i = 1; i <= map->module_count; i++) {
 		m = &map->modules[i];
-		if (m->build_id_size == size && memcmp(m->build_id, build_id, size) == 0 && strcmp(m->path, path) == 0)
+		if (m->build_id_size == size && memcmp(m->build_id, build_id, size) == 0 &&
+		    strcmp(m->path, path) == 0)
 			return i;
 	}
 	if (map->module_count + 2 > map->module_room) {
@@ -172,14 +174,16 @@ struct write_state {
 static const char *status_name(enum sym_status status)
 {
 	static const char *const names[] = {
-		[SYM_DWARF] = "dwarf",       [SYM_ELF] = "elf",           [SYM_NONE] = "none",
-		[SYM_MISSING] = "missing",   [SYM_REPLACED] = "replaced", [SYM_UNREADABLE] = "unreadable",
+		[SYM_DWARF] = "dwarf",	     [SYM_ELF] = "elf",
+		[SYM_NONE] = "none",	     [SYM_MISSING] = "missing",
+		[SYM_REPLACED] = "replaced", [SYM_UNREADABLE] = "unreadable",
 	};
 
 	return names[status];
 }
 
-static void write_location(void *context, size_t index, const struct sym_frame *frames, size_t count)
+static void write_location(void *context, size_t index, const struct sym_frame *frames,
+			   size_t count)
 {
 	struct write_state *s = context;
 	struct code *code = &s->map->codes[s->order[index]];
@@ -191,27 +195,33 @@ static void write_location(void *context, size_t index, const struct sym_frame *
 	if (count > 64)
 		count = 64; /* deeper inlining than that is a defect of the debug information */
 	for (size_t i = 0; i < count; i++)
-		rows[i] = (struct rec_frame){ frames[i].function, frames[i].file, frames[i].line, frames[i].inlined };
+		rows[i] = (struct rec_frame){ frames[i].function, frames[i].file, frames[i].line,
+					      frames[i].inlined };
 	if (!(code->owner & SIGN_BIT_PID))
 		module = s->map->modules[code->owner].row;
-	s->error = rec_add_location(s->rec, module, code->address, rows, count, &code->row, s->diag);
+	s->error =
+		rec_add_location(s->rec, module, code->address, rows, count, &code->row, s->diag);
 }
 
-static int resolve_module(struct write_state *s, struct sym *sym, struct module *m, const uint64_t *addresses,
-                          size_t count)
+static int resolve_module(struct write_state *s, struct sym *sym, struct module *m,
+			  const uint64_t *addresses, size_t count)
 {
-	struct rec_module row = { .path = m->path, .build_id = m->build_id, .build_id_size = m->build_id_size };
+	struct rec_module row = { .path = m->path,
+				  .build_id = m->build_id,
+				  .build_id_size = m->build_id_size };
 	int error = sym_module_open(sym, m->path, m->build_id, m->build_id_size, &m->symbols);
 
 	if (error)
-		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path, strerror(-error));
+		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path,
+				strerror(-error));
 	row.symbols = status_name(sym_module_status(m->symbols));
 	error = rec_add_module(s->rec, &row, &m->row, s->diag);
 	if (error)
 		return error;
 	error = sym_resolve(m->symbols, addresses, count, write_location, s);
 	if (error)
-		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path, strerror(-error));
+		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path,
+				strerror(-error));
 	return s->error;
 }
 
@@ -221,14 +231,16 @@ static int resolve_jit(struct write_state *s, const uint32_t *order, size_t coun
 	struct sym_perf_map *perf = NULL;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)(uint32_t)s->map->codes[order[0]].owner);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map",
+		 (int)(uint32_t)s->map->codes[order[0]].owner);
 	if (sym_perf_map_open(path, &perf) < 0)
 		perf = NULL;
 	for (size_t i = 0; i < count && !s->error; i++) {
 		struct sym_frame frame = { 0 };
 
 		if (perf)
-			frame.function = sym_perf_map_find(perf, s->map->codes[order[i]].address - 1);
+			frame.function =
+				sym_perf_map_find(perf, s->map->codes[order[i]].address - 1);
 		write_location(s, i, &frame, frame.function != NULL);
 	}
 	if (perf)
@@ -247,8 +259,8 @@ static int by_owner(const void *a, const void *b, void *codes)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t *order, size_t count,
-                         uint64_t *addresses)
+static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t *order,
+			 size_t count, uint64_t *addresses)
 {
 	const struct code *first = &s->map->codes[order[0]];
 
@@ -261,7 +273,7 @@ static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t 
 }
 
 static int resolve_all(struct write_state *s, struct sym *sym,
-                       void (*progress)(const char *what, size_t done, size_t total))
+		       void (*progress)(const char *what, size_t done, size_t total))
 {
 	struct code_map *map = s->map;
 	uint32_t *order = calloc(map->code_count + 1ul, sizeof(*order));
@@ -275,11 +287,13 @@ static int resolve_all(struct write_state *s, struct sym *sym,
 	for (uint32_t i = 0, n; i < map->code_count && !error; i += n) {
 		const struct code *first = &map->codes[order[i]];
 
-		for (n = 1; i + n < map->code_count && map->codes[order[i + n]].owner == first->owner; n++)
+		for (n = 1;
+		     i + n < map->code_count && map->codes[order[i + n]].owner == first->owner; n++)
 			;
 		if (progress)
-			progress(first->owner & SIGN_BIT_PID ? "JIT code" : map->modules[first->owner].path, i,
-			         map->code_count);
+			progress(first->owner & SIGN_BIT_PID ? "JIT code"
+							     : map->modules[first->owner].path,
+				 i, map->code_count);
 		error = resolve_group(s, sym, order + i, n, addresses);
 	}
 	free(order);
@@ -288,7 +302,7 @@ static int resolve_all(struct write_state *s, struct sym *sym,
 }
 
 int code_map_write(struct code_map *map, struct recording *rec, const struct sym_options *options,
-                   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
+		   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
 {
 	struct write_state s = { .map = map, .rec = rec, .diag = diag };
 	struct sym *sym = sym_new(options);
@@ -303,11 +317,13 @@ int code_map_write(struct code_map *map, struct recording *rec, const struct sym
 
 /* -- nodes -------------------------------------------------------------------------------------- */
 
-static struct node_key *find_node(struct node_key *nodes, size_t mask, int64_t parent, int64_t location)
+static struct node_key *find_node(struct node_key *nodes, size_t mask, int64_t parent,
+				  int64_t location)
 {
 	uint64_t at = mix((uint64_t)parent, (uint64_t)location);
 
-	while (nodes[at & mask].row && (nodes[at & mask].parent != parent || nodes[at & mask].location != location))
+	while (nodes[at & mask].row &&
+	       (nodes[at & mask].parent != parent || nodes[at & mask].location != location))
 		at++;
 	return &nodes[at & mask];
 }
@@ -321,15 +337,16 @@ static int grow_nodes(struct code_map *map)
 		return -ENOMEM;
 	for (size_t i = 0; i <= map->node_mask; i++)
 		if (map->nodes[i].row)
-			*find_node(nodes, mask, map->nodes[i].parent, map->nodes[i].location) = map->nodes[i];
+			*find_node(nodes, mask, map->nodes[i].parent, map->nodes[i].location) =
+				map->nodes[i];
 	free(map->nodes);
 	map->nodes = nodes;
 	map->node_mask = mask;
 	return 0;
 }
 
-int code_map_node(struct code_map *map, struct recording *rec, rec_id parent, uint32_t code, rec_id *node,
-                  struct diag *diag)
+int code_map_node(struct code_map *map, struct recording *rec, rec_id parent, uint32_t code,
+		  rec_id *node, struct diag *diag)
 {
 	rec_id location = code ? map->codes[code].row : (rec_id){ 0 };
 	struct node_key *key = find_node(map->nodes, map->node_mask, parent.v, location.v);

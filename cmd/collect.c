@@ -19,8 +19,8 @@ struct item {
 	const struct watched *watched;
 	struct image image;
 	uint32_t *codes; /* per node: its place in the code map, 0 none */
-	rec_id *rows;    /* per node: the recording's node; of a node that is left out, its parent's */
-	uint8_t *ends;   /* per node: enum stack_end */
+	rec_id *rows; /* per node: the recording's node; of a node that is left out, its parent's */
+	uint8_t *ends; /* per node: enum stack_end */
 	rec_id process;
 	bool exec_ended;
 };
@@ -53,7 +53,7 @@ static int load_item(struct collector *c, const struct watched *w)
 		return 0; /* it went away: nothing to tell */
 	memset(item, 0, sizeof(*item));
 	item->watched = w;
-	error = image_load(fd, &item->image, &diag);
+	error = image_load((struct image_source){ fd, w->base }, &item->image, &diag);
 	close(fd);
 	if (error == -EAGAIN) {
 		image_release(&item->image);
@@ -122,7 +122,8 @@ static bool is_agent(const struct collector *c, const char *path)
 {
 	const char *base = strrchr(path, '/');
 
-	return strcmp(path, c->options->agent) == 0 || strcmp(base ? base + 1 : path, "libmemtrack.so") == 0;
+	return strcmp(path, c->options->agent) == 0 ||
+	       strcmp(base ? base + 1 : path, "libmemtrack.so") == 0;
 }
 
 /* Marks the nodes that some cost needs, outward from each. */
@@ -145,12 +146,14 @@ static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint
 	if (n->module && is_agent(c, m->path))
 		return 0;
 	if (n->module && !modules[n->module]) {
-		modules[n->module] = code_map_module(c->map, m->path, m->build_id, m->build_id_size);
+		modules[n->module] =
+			code_map_module(c->map, m->path, m->build_id, m->build_id_size);
 		if (!modules[n->module])
 			return out_of_memory(c->diag);
 	}
 	if (n->module)
-		item->codes[node] = code_map_enter(c->map, modules[n->module], n->address - m->bias);
+		item->codes[node] =
+			code_map_enter(c->map, modules[n->module], n->address - m->bias);
 	else
 		item->codes[node] = code_map_enter_jit(c->map, item->image.header.pid, n->address);
 	return item->codes[node] ? 0 : out_of_memory(c->diag);
@@ -195,7 +198,8 @@ static int write_nodes(struct collector *c, struct item *item)
 		} else if (!item->codes[n]) {
 			item->rows[n] = above; /* the agent's own frame */
 		} else {
-			error = code_map_node(c->map, c->rec, above, item->codes[n], &item->rows[n], c->diag);
+			error = code_map_node(c->map, c->rec, above, item->codes[n], &item->rows[n],
+					      c->diag);
 		}
 		if (error)
 			return error;
@@ -301,8 +305,9 @@ static rec_id find_parent(const struct collector *c, size_t index)
 	for (size_t i = 0; i < index; i++) {
 		const struct seg_header *other = &c->items[i].image.header;
 
-		if (h->origin == SEG_ORIGIN_FORK ? other->image == h->parent_image :
-		                                   other->pid == h->pid || other->pid == h->parent_pid)
+		if (h->origin == SEG_ORIGIN_FORK
+			    ? other->image == h->parent_image
+			    : other->pid == h->pid || other->pid == h->parent_pid)
 			parent = c->items[i].process;
 	}
 	return parent;
@@ -326,7 +331,8 @@ static void fill_exit(struct rec_process *p, const struct item *item)
 static int64_t duration_of(const struct collector *c, size_t index, uint64_t now)
 {
 	const struct item *item = &c->items[index];
-	uint64_t start = item->image.header.start_monotonic_ns, end = item->watched->end_monotonic_ns;
+	uint64_t start = item->image.header.start_monotonic_ns,
+		 end = item->watched->end_monotonic_ns;
 
 	for (size_t i = index + 1; i < c->count; i++)
 		if (item->exec_ended && c->items[i].image.header.pid == item->image.header.pid) {
@@ -357,7 +363,8 @@ static int64_t peak_blocks_of(const struct row *rows, size_t count)
 	return n;
 }
 
-static int write_process(struct collector *c, size_t index, const struct row *rows, size_t count, uint64_t now)
+static int write_process(struct collector *c, size_t index, const struct row *rows, size_t count,
+			 uint64_t now)
 {
 	struct item *item = &c->items[index];
 	const struct seg_header *h = &item->image.header;
@@ -395,7 +402,8 @@ static int write_process(struct collector *c, size_t index, const struct row *ro
 static int write_samples(struct collector *c, const struct item *item)
 {
 	for (size_t i = 0; i < item->watched->sample_count; i++) {
-		int error = rec_add_sample(c->rec, item->process, &item->watched->samples[i], c->diag);
+		int error =
+			rec_add_sample(c->rec, item->process, &item->watched->samples[i], c->diag);
 
 		if (error)
 			return error;
@@ -403,7 +411,8 @@ static int write_samples(struct collector *c, const struct item *item)
 	return 0;
 }
 
-static void summarize(struct collector *c, const struct row *rows, size_t count, struct collect_summary *s)
+static void summarize(struct collector *c, const struct row *rows, size_t count,
+		      struct collect_summary *s)
 {
 	const struct item *first = &c->items[0];
 
@@ -416,7 +425,8 @@ static void summarize(struct collector *c, const struct row *rows, size_t count,
 	}
 }
 
-static int write_item(struct collector *c, size_t index, uint64_t now, struct collect_summary *summary)
+static int write_item(struct collector *c, size_t index, uint64_t now,
+		      struct collect_summary *summary)
 {
 	struct item *item = &c->items[index];
 	const struct seg_header *h = &item->image.header;
@@ -436,8 +446,8 @@ static int write_item(struct collector *c, size_t index, uint64_t now, struct co
 	summary->lost_children += h->drops[SEG_LOST_CHILDREN];
 	error = write_process(c, index, rows, count, now);
 	for (size_t i = 0; i < count && !error; i++)
-		error = rec_add_stack(c->rec, item->process, (rec_id){ rows[i].node }, (enum stack_end)rows[i].end,
-		                      &rows[i].costs, c->diag);
+		error = rec_add_stack(c->rec, item->process, (rec_id){ rows[i].node },
+				      (enum stack_end)rows[i].end, &rows[i].costs, c->diag);
 	free(rows);
 	return error ? error : write_samples(c, item);
 }
@@ -475,7 +485,7 @@ static void release(struct collector *c)
 }
 
 int collect_session(const struct watch *watched, const struct collect_options *options,
-                    struct collect_summary *summary, struct diag *diag)
+		    struct collect_summary *summary, struct diag *diag)
 {
 	struct collector c = { .options = options, .diag = diag };
 	uint64_t now = watch_now_ns();

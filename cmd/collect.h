@@ -15,9 +15,9 @@
 #include "symbolize/symbolize.h"
 
 struct collect_options {
-	const char *output;   /* path of the recording */
-	const char *options;  /* how it was made, for the record */
-	const char *agent;    /* path of our own library: its frames are left out */
+	const char *output;  /* path of the recording */
+	const char *options; /* how it was made, for the record */
+	const char *agent;   /* path of our own library: its frames are left out */
 	struct sym_options symbols;
 	/* May be NULL.  `what` is a module's name, `done` of `total` addresses are resolved. */
 	void (*progress)(const char *what, size_t done, size_t total);
@@ -35,6 +35,7 @@ struct collect_summary {
 /* `watched` says what is known of each image from outside.  0 or -errno with *diag filled; -ENOENT when no image holds
  * anything. */
 int collect_session(const struct watch *watched, const struct collect_options *options,
-                    struct collect_summary *summary, struct diag *diag) __attribute__((warn_unused_result));
+		    struct collect_summary *summary, struct diag *diag)
+	__attribute__((warn_unused_result));
 
 #endif

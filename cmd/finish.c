@@ -22,7 +22,8 @@ static void show_progress(const char *what, size_t done, size_t total)
 	char name[64];
 
 	msg_escape(name, sizeof(name), base ? base + 1 : what);
-	fprintf(stderr, "\r\033[Kmemtrack: looking up symbols: %zu of %zu (%.60s)", done, total, name);
+	fprintf(stderr, "\r\033[Kmemtrack: looking up symbols: %zu of %zu (%.60s)", done, total,
+		name);
 	fflush(stderr);
 	progress_shown = true;
 }
@@ -42,25 +43,30 @@ static void clear_progress(void)
 
 static void print_summary(const struct collect_summary *s, const char *output)
 {
-	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT], when[UNITS_TEXT];
+	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT],
+		when[UNITS_TEXT];
 
-	msg_info("peak %s after %s; leaked %s in %s blocks; %s allocations", units_size(peak, s->peak_bytes),
-	         units_duration(when, s->peak_time_ns), units_size(leaked, s->leaked_bytes),
-	         units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
-	         units_count(count, s->allocations));
+	msg_info("peak %s after %s; leaked %s in %s blocks; %s allocations",
+		 units_size(peak, s->peak_bytes), units_duration(when, s->peak_time_ns),
+		 units_size(leaked, s->leaked_bytes),
+		 units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
+		 units_count(count, s->allocations));
 	if (s->processes > 1)
-		msg_info("recorded %zu process images; these figures are the first's", s->processes);
+		msg_info("recorded %zu process images; these figures are the first's",
+			 s->processes);
 	if (s->dropped || s->unattributed || s->lost_children)
-		msg_warn("not everything could be recorded: %" PRIu64 " events not counted, %" PRIu64
-		         " allocations without a stack, %" PRIu64 " child processes missed",
-		         s->dropped, s->unattributed, s->lost_children);
+		msg_warn("not everything could be recorded: %" PRIu64
+			 " events not counted, %" PRIu64 " allocations without a stack, %" PRIu64
+			 " child processes missed",
+			 s->dropped, s->unattributed, s->lost_children);
 	if (strcmp(output, "memtrack.dat") == 0)
 		msg_info("wrote '%s'; next: memtrack report --top 20", output);
 	else
 		msg_info("wrote '%s'; next: memtrack report --top 20 '%s'", output, output);
 }
 
-bool finish_session(const struct watch *watched, const struct finish_options *options, const char *recorded_options)
+bool finish_session(const struct watch *watched, const struct finish_options *options,
+		    const char *recorded_options)
 {
 	bool visible = !options->quiet && isatty(STDERR_FILENO);
 	struct diag diag = { 0 };

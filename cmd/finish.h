@@ -18,6 +18,7 @@ struct finish_options {
 };
 
 /* Writes the recording; prints errors, warnings and (unless quiet) the summary.  True when it was written. */
-bool finish_session(const struct watch *watched, const struct finish_options *options, const char *recorded_options);
+bool finish_session(const struct watch *watched, const struct finish_options *options,
+		    const char *recorded_options);
 
 #endif

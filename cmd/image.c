@@ -19,15 +19,16 @@ enum {
 };
 
 /* Bytes past the end of the file read as zeros. */
-static bool read_at(int fd, uint64_t offset, void *to, size_t size)
+static bool read_at(struct image_source source, uint64_t offset, void *to, size_t size)
 {
 	char *p = to;
 
 	memset(to, 0, size);
-	if (offset > SEG_FILE_SIZE || size > SEG_FILE_SIZE - offset)
+	if (offset > SEG_REGION_SIZE || size > SEG_REGION_SIZE - offset)
 		return false;
+	offset += source.base;
 	while (size) {
-		ssize_t n = pread(fd, p, size, (off_t)offset);
+		ssize_t n = pread(source.fd, p, size, (off_t)offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -41,8 +42,8 @@ static bool read_at(int fd, uint64_t offset, void *to, size_t size)
 }
 
 /* Records [from, from + count) of a segmented array; false where a chunk is missing. */
-static bool read_records(int fd, const uint64_t *chunks, unsigned chunk_count, uint32_t first, size_t record_size,
-                         uint32_t count, void *to)
+static bool read_records(struct image_source source, const uint64_t *chunks, unsigned chunk_count,
+			 uint32_t first, size_t record_size, uint32_t count, void *to)
 {
 	char *p = to;
 
@@ -53,7 +54,8 @@ static bool read_records(int fd, const uint64_t *chunks, unsigned chunk_count, u
 		if (n > count - index)
 			n = count - index;
 		if (place.chunk >= chunk_count || !chunks[place.chunk] ||
-		    !read_at(fd, chunks[place.chunk] + place.position * record_size, p, n * record_size))
+		    !read_at(source, chunks[place.chunk] + place.position * record_size, p,
+			     n * record_size))
 			memset(p, 0, n * record_size);
 		p += n * record_size;
 		index += (uint32_t)n;
@@ -61,15 +63,17 @@ static bool read_records(int fd, const uint64_t *chunks, unsigned chunk_count, u
 	return true;
 }
 
-int image_read_header(int fd, struct seg_header *header, struct diag *diag)
+int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
 {
-	if (!read_at(fd, 0, header, sizeof(*header)))
+	if (!read_at(source, 0, header, sizeof(*header)))
 		return diag_set(diag, -errno, "cannot read a segment: %s", strerror(errno));
 	if (header->magic != SEG_MAGIC || header->state != SEG_ACTIVE)
 		return diag_set(diag, -EAGAIN, "the segment was never used");
 	if (header->layout_version != SEG_LAYOUT_VERSION || header->header_size != sizeof(*header))
-		return diag_set(diag, -EPROTO, "the segment is of another version of memtrack (layout %u, here %u)",
-		                header->layout_version, SEG_LAYOUT_VERSION);
+		return diag_set(
+			diag, -EPROTO,
+			"the segment is of another version of memtrack (layout %u, here %u)",
+			header->layout_version, SEG_LAYOUT_VERSION);
 	return 0;
 }
 
@@ -78,7 +82,7 @@ static uint32_t at_most(uint32_t value, uint32_t limit)
 	return value < limit ? value : limit;
 }
 
-struct image_totals image_read_totals(int fd, const struct seg_header *header)
+struct image_totals image_read_totals(struct image_source source, const struct seg_header *header)
 {
 	struct image_totals totals = { 0, 0 };
 	struct seg_shard shard;
@@ -87,8 +91,9 @@ struct image_totals image_read_totals(int fd, const struct seg_header *header)
 		struct seg_place place = seg_chunk_of(i, SEG_SHARD_FIRST);
 
 		if (place.chunk >= SEG_SHARD_CHUNKS || !header->shard_chunks[place.chunk] ||
-		    !read_at(fd, header->shard_chunks[place.chunk] + place.position * sizeof(shard), &shard,
-		             sizeof(shard)))
+		    !read_at(source,
+			     header->shard_chunks[place.chunk] + place.position * sizeof(shard),
+			     &shard, sizeof(shard)))
 			continue;
 		totals.bytes += shard.live_bytes;
 		totals.blocks += shard.live_blocks;
@@ -96,12 +101,12 @@ struct image_totals image_read_totals(int fd, const struct seg_header *header)
 	return totals;
 }
 
-static char *read_text(int fd, uint64_t offset, uint32_t size, uint32_t limit)
+static char *read_text(struct image_source source, uint64_t offset, uint32_t size, uint32_t limit)
 {
 	char *text = calloc(1, (size_t)size + 1 < limit ? (size_t)size + 1 : limit);
 
 	if (text && offset && size && size < limit)
-		read_at(fd, offset, text, size);
+		read_at(source, offset, text, size);
 	return text;
 }
 
@@ -120,15 +125,15 @@ static char **split_arguments(const char *bytes, uint32_t size)
 	return argv;
 }
 
-static int read_identity(int fd, struct image *image, struct diag *diag)
+static int read_identity(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
 	uint32_t size = h->arguments_size < LONGEST_ARGUMENTS ? h->arguments_size : 0;
-	char *arguments = read_text(fd, h->arguments, size, LONGEST_ARGUMENTS);
+	char *arguments = read_text(source, h->arguments, size, LONGEST_ARGUMENTS);
 
-	image->executable = read_text(fd, h->executable, h->executable_size, LONGEST_PATH);
-	image->directory = read_text(fd, h->directory, h->directory_size, LONGEST_PATH);
-	image->allocator = read_text(fd, h->allocator, h->allocator_size, LONGEST_PATH);
+	image->executable = read_text(source, h->executable, h->executable_size, LONGEST_PATH);
+	image->directory = read_text(source, h->directory, h->directory_size, LONGEST_PATH);
+	image->allocator = read_text(source, h->allocator, h->allocator_size, LONGEST_PATH);
 	image->argv = arguments ? split_arguments(arguments, size) : NULL;
 	free(arguments);
 	if (!image->executable || !image->directory || !image->allocator || !image->argv)
@@ -151,7 +156,7 @@ static char *absolute_path(const struct image *image, const char *path)
 	return full;
 }
 
-static int read_modules(int fd, struct image *image, struct diag *diag)
+static int read_modules(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
 	uint32_t count = at_most(h->module_count, MOST_MODULES);
@@ -162,10 +167,11 @@ static int read_modules(int fd, struct image *image, struct diag *diag)
 		free(records);
 		return diag_set(diag, -ENOMEM, "out of memory");
 	}
-	read_records(fd, h->module_chunks, SEG_MODULE_CHUNKS, SEG_MODULE_FIRST, sizeof(*records), count, records);
+	read_records(source, h->module_chunks, SEG_MODULE_CHUNKS, SEG_MODULE_FIRST,
+		     sizeof(*records), count, records);
 	for (uint32_t i = 1; i < count; i++) {
 		struct image_module *m = &image->modules[i];
-		char *path = read_text(fd, records[i].path, records[i].path_size, LONGEST_PATH);
+		char *path = read_text(source, records[i].path, records[i].path_size, LONGEST_PATH);
 
 		m->path = path ? absolute_path(image, path) : NULL;
 		free(path);
@@ -182,7 +188,7 @@ static int read_modules(int fd, struct image *image, struct diag *diag)
 	return 0;
 }
 
-static int read_nodes(int fd, struct image *image, struct diag *diag)
+static int read_nodes(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
 	uint32_t count = at_most(h->node_count, MOST_NODES);
@@ -190,7 +196,8 @@ static int read_nodes(int fd, struct image *image, struct diag *diag)
 	image->nodes = calloc(count + 1ul, sizeof(*image->nodes));
 	if (!image->nodes)
 		return diag_set(diag, -ENOMEM, "out of memory for %u stack nodes", count);
-	read_records(fd, h->node_chunks, SEG_NODE_CHUNKS, SEG_NODE_FIRST, sizeof(*image->nodes), count, image->nodes);
+	read_records(source, h->node_chunks, SEG_NODE_CHUNKS, SEG_NODE_FIRST, sizeof(*image->nodes),
+		     count, image->nodes);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A parent is made before its children: anything else is damage, and would let a walk loop. */
 		if (image->nodes[i].parent >= i)
@@ -207,8 +214,8 @@ struct peak_rule {
 	bool at_max;
 };
 
-static void add_counter(struct image_cost *cost, const struct seg_counter *c, const struct seg_shard *shard,
-                        struct peak_rule peak)
+static void add_counter(struct image_cost *cost, const struct seg_counter *c,
+			const struct seg_shard *shard, struct peak_rule peak)
 {
 	int64_t live_blocks = (int64_t)(c->allocations - c->frees);
 	int64_t live_bytes = (int64_t)(c->bytes - c->freed_bytes);
@@ -229,15 +236,17 @@ static void add_counter(struct image_cost *cost, const struct seg_counter *c, co
 }
 
 /* Sums one shard into the table by node. */
-static int add_shard(int fd, const struct seg_shard *shard, struct image_cost *table, uint32_t nodes,
-                     struct peak_rule peak, struct diag *diag)
+static int add_shard(struct image_source source, const struct seg_shard *shard,
+		     struct image_cost *table, uint32_t nodes, struct peak_rule peak,
+		     struct diag *diag)
 {
 	uint32_t count = at_most(shard->counter_count, MOST_COUNTERS);
 	struct seg_counter *counters = calloc(count + 1ul, sizeof(*counters));
 
 	if (!counters)
 		return diag_set(diag, -ENOMEM, "out of memory for %u counters", count);
-	read_records(fd, shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST, sizeof(*counters), count, counters);
+	read_records(source, shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST,
+		     sizeof(*counters), count, counters);
 	for (uint32_t i = 0; i < count; i++)
 		if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < nodes)
 			add_counter(&table[counters[i].node], &counters[i], shard, peak);
@@ -279,7 +288,7 @@ static void compact_costs(struct image *image, uint32_t nodes)
 	image->cost_count = kept;
 }
 
-static int read_costs(int fd, struct image *image, struct diag *diag)
+static int read_costs(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
 	uint32_t count = at_most(h->shard_count, MOST_SHARDS);
@@ -293,29 +302,30 @@ static int read_costs(int fd, struct image *image, struct diag *diag)
 		free(shards);
 		return diag_set(diag, -ENOMEM, "out of memory");
 	}
-	read_records(fd, h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST, sizeof(*shards), count, shards);
+	read_records(source, h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST, sizeof(*shards),
+		     count, shards);
 	for (uint32_t i = 0; i < count && !error; i++)
-		error = add_shard(fd, &shards[i], image->costs, nodes, peak, diag);
+		error = add_shard(source, &shards[i], image->costs, nodes, peak, diag);
 	free(shards);
 	image->unattributed = image->costs[SEG_UNATTRIBUTED].allocations;
 	compact_costs(image, nodes);
 	return error;
 }
 
-int image_load(int fd, struct image *image, struct diag *diag)
+int image_load(struct image_source source, struct image *image, struct diag *diag)
 {
 	int error;
 
 	memset(image, 0, sizeof(*image));
-	error = image_read_header(fd, &image->header, diag);
+	error = image_read_header(source, &image->header, diag);
 	if (!error)
-		error = read_identity(fd, image, diag);
+		error = read_identity(source, image, diag);
 	if (!error)
-		error = read_modules(fd, image, diag);
+		error = read_modules(source, image, diag);
 	if (!error)
-		error = read_nodes(fd, image, diag);
+		error = read_nodes(source, image, diag);
 	if (!error)
-		error = read_costs(fd, image, diag);
+		error = read_costs(source, image, diag);
 	return error;
 }
 

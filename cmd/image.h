@@ -13,6 +13,12 @@
 #include "agent/layout.h"
 #include "report/diag.h"
 
+/* Where a segment lies: a region of an open file. */
+struct image_source {
+	int fd;
+	uint64_t base;
+};
+
 /* The costs of one stack node, summed over all shards. */
 struct image_cost {
 	uint32_t node; /* SEG_UNATTRIBUTED: without a stack */
@@ -52,10 +58,12 @@ struct image_totals {
 };
 
 /* Reads and checks the header; -EAGAIN while the agent is still setting it up or the file is a spare. */
-int image_read_header(int fd, struct seg_header *header, struct diag *diag) __attribute__((warn_unused_result));
-struct image_totals image_read_totals(int fd, const struct seg_header *header);
+int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
+	__attribute__((warn_unused_result));
+struct image_totals image_read_totals(struct image_source source, const struct seg_header *header);
 /* Reads everything.  Damaged parts are left out. */
-int image_load(int fd, struct image *image, struct diag *diag) __attribute__((warn_unused_result));
+int image_load(struct image_source source, struct image *image, struct diag *diag)
+	__attribute__((warn_unused_result));
 void image_release(struct image *image);
 
 #endif

@@ -18,7 +18,7 @@
 #include "cmd/msg.h"
 
 enum {
-	TICK_MS = 10,         /* between looks at the segments */
+	TICK_MS = 10,	      /* between looks at the segments */
 	SLOW_TICK_MS = 100,   /* once the run is a minute old */
 	SLOW_AFTER = 6000,    /* ticks */
 	SAY_AFTER_TICKS = 50, /* waiting for descendants: say so after half a second */
@@ -134,13 +134,15 @@ static void say_waiting(const struct waiting *w)
 	size_t running = watch_running(w->watch);
 
 	if (running)
-		msg_info("the program has ended; waiting for %zu recorded process%s it started (Ctrl-C to stop waiting)",
-		         running, running == 1 ? "" : "es");
+		msg_info(
+			"the program has ended; waiting for %zu recorded process%s it started (Ctrl-C to stop waiting)",
+			running, running == 1 ? "" : "es");
 }
 
 static void wait_loop(struct waiting *w, bool quiet)
 {
-	struct pollfd fds[2] = { { .fd = w->signals, .events = POLLIN }, { .fd = w->changes, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = w->signals, .events = POLLIN },
+				 { .fd = w->changes, .events = POLLIN } };
 	unsigned ticks = 0, ticks_after = 0;
 
 	while (!w->stop && reap(w)) {
@@ -152,14 +154,15 @@ static void wait_loop(struct waiting *w, bool quiet)
 			drain(w->changes);
 			session_refill(w->session);
 		}
-		watch_look(w->watch);
+		watch_look(w->watch, false);
 		ticks++;
 		if (w->target_ended && ++ticks_after == SAY_AFTER_TICKS && !quiet)
 			say_waiting(w);
 	}
 }
 
-void launch_wait(struct launch *launch, const struct session *session, struct watch *watch, bool quiet)
+void launch_wait(struct launch *launch, const struct session *session, struct watch *watch,
+		 bool quiet)
 {
 	sigset_t set = handled_set();
 	struct waiting w = { .launch = launch, .session = session, .watch = watch };
@@ -169,7 +172,7 @@ void launch_wait(struct launch *launch, const struct session *session, struct wa
 	if (w.changes >= 0)
 		inotify_add_watch(w.changes, session->directory, IN_MOVED_FROM);
 	wait_loop(&w, quiet);
-	watch_look(watch);
+	watch_look(watch, true);
 	launch->left_running = w.stop;
 	if (w.signals >= 0)
 		close(w.signals);

@@ -14,14 +14,15 @@
 
 struct launch {
 	pid_t pid;
-	int exec_error; /* errno of exec; 0: it ran */
-	int status;     /* of the target, as from waitpid */
+	int exec_error;	   /* errno of exec; 0: it ran */
+	int status;	   /* of the target, as from waitpid */
 	bool left_running; /* we were told to stop waiting for descendants */
 };
 
 /* Starts `argv` with the environment of this process.  0, or -errno when there is no process to start. */
 int launch_start(struct launch *launch, char *const *argv) __attribute__((warn_unused_result));
 /* Returns when the target and its descendants have ended.  `quiet`: do not say what is being waited for. */
-void launch_wait(struct launch *launch, const struct session *session, struct watch *watch, bool quiet);
+void launch_wait(struct launch *launch, const struct session *session, struct watch *watch,
+		 bool quiet);
 
 #endif

@@ -12,12 +12,15 @@ struct line {
 };
 
 static const struct line lines[] = {
-	{ SEG_NO_ROOM, "the session directory ran full or memory was limited: new stacks were not recorded from then on "
-		       "(see allocations without a stack)" },
-	{ SEG_LOST_CHILDREN, "forked children are missing: they could not reach the session directory" },
+	{ SEG_NO_ROOM,
+	  "the session directory ran full or memory was limited: new stacks were not recorded from then on "
+	  "(see allocations without a stack)" },
+	{ SEG_LOST_CHILDREN,
+	  "forked children are missing: they could not reach the session directory" },
 	{ SEG_TRUTH_CHECKED, "truth mode: stacks compared with an independent unwinder" },
 	{ SEG_TRUTH_DIFFERENT, "truth mode: stacks that differ" },
-	{ SEG_UNTRACKED_BLOCKS, "blocks for which there was no memory to remember them: they count as leaked" },
+	{ SEG_UNTRACKED_BLOCKS,
+	  "blocks for which there was no memory to remember them: they count as leaked" },
 };
 
 char *notes_of(const struct seg_header *header)
@@ -35,7 +38,8 @@ char *notes_of(const struct seg_header *header)
 		return NULL;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		if (header->drops[lines[i].drop])
-			fprintf(out, "%s (%" PRIu64 ")\n", lines[i].text, header->drops[lines[i].drop]);
+			fprintf(out, "%s (%" PRIu64 ")\n", lines[i].text,
+				header->drops[lines[i].drop]);
 	fclose(out);
 	return text;
 }

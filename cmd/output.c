@@ -71,8 +71,9 @@ char *output_expand(const char *pattern, pid_t pid, const char *program, struct 
 		else
 			error = put(out, *++p, pid, program);
 		if (error)
-			diag_set(diag, error, "unknown '%%%c' in output name '%s' (known: %%p %%e %%h %%t %%%%)",
-			         *p ? *p : ' ', pattern);
+			diag_set(diag, error,
+				 "unknown '%%%c' in output name '%s' (known: %%p %%e %%h %%t %%%%)",
+				 *p ? *p : ' ', pattern);
 	}
 	fclose(out);
 	if (!error)
@@ -105,11 +106,14 @@ int output_check(const char *path, struct diag *diag)
 	else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		; /* a device: written to as it is */
 	else if (stat(folder, &st) < 0)
-		error = diag_set(diag, -errno, "cannot write '%s': directory '%s': %s", path, folder, strerror(errno));
+		error = diag_set(diag, -errno, "cannot write '%s': directory '%s': %s", path,
+				 folder, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
-		error = diag_set(diag, -ENOTDIR, "cannot write '%s': '%s' is not a directory", path, folder);
+		error = diag_set(diag, -ENOTDIR, "cannot write '%s': '%s' is not a directory", path,
+				 folder);
 	else if (access(folder, W_OK | X_OK) < 0)
-		error = diag_set(diag, -errno, "cannot write '%s': directory '%s': %s", path, folder, strerror(errno));
+		error = diag_set(diag, -errno, "cannot write '%s': directory '%s': %s", path,
+				 folder, strerror(errno));
 	free(folder);
 	return error;
 }

@@ -40,8 +40,8 @@ static char *find_in_path(const char *name, int *error)
 
 		path += *path == ':';
 		length = (int)strcspn(path, ":");
-		if (snprintf(file, sizeof(file), "%.*s%s%s", length, path, length ? "/" : "./", name) >=
-		    (int)sizeof(file))
+		if (snprintf(file, sizeof(file), "%.*s%s%s", length, path, length ? "/" : "./",
+			     name) >= (int)sizeof(file))
 			continue;
 		problem = check_file(file);
 		if (!problem) {
@@ -93,7 +93,8 @@ static const struct mark marks[] = {
 	{ "__interceptor_malloc", "AddressSanitizer" },
 };
 
-static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct program_facts *facts)
+static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			    struct program_facts *facts)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -103,7 +104,8 @@ static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 		const char *name;
 
 		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
-		    (GELF_ST_TYPE(symbol.st_info) != STT_FUNC && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC))
+		    (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
+		     GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC))
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol.st_name);
 		if (!name)
@@ -112,35 +114,39 @@ static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			facts->own_malloc = true;
 		for (size_t k = 0; k < sizeof(marks) / sizeof(*marks); k++)
 			if (!*facts->allocator && strcmp(name, marks[k].symbol) == 0)
-				snprintf(facts->allocator, sizeof(facts->allocator), "%s", marks[k].allocator);
+				snprintf(facts->allocator, sizeof(facts->allocator), "%s",
+					 marks[k].allocator);
 	}
 }
 
 static void look_at_sections(Elf *elf, struct program_facts *facts)
 {
-	for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
+	     section = elf_nextscn(elf, section)) {
 		GElf_Shdr header;
 
-		if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
 			look_at_symbols(elf, section, &header, facts);
 	}
 }
 
 static void name_architecture(const GElf_Ehdr *header, struct program_facts *facts)
 {
-	const char *name = header->e_machine == EM_386     ? "x86 (32 bits)" :
-	                   header->e_machine == EM_AARCH64 ? "aarch64" :
-	                   header->e_machine == EM_ARM     ? "arm" :
-	                   header->e_machine == EM_RISCV   ? "riscv" :
-	                   header->e_machine == EM_PPC64   ? "ppc64" :
-	                   header->e_machine == EM_S390    ? "s390" :
-	                   header->e_machine == EM_X86_64  ? "x32" :
-	                                                     NULL;
+	const char *name = header->e_machine == EM_386	     ? "x86 (32 bits)"
+			   : header->e_machine == EM_AARCH64 ? "aarch64"
+			   : header->e_machine == EM_ARM     ? "arm"
+			   : header->e_machine == EM_RISCV   ? "riscv"
+			   : header->e_machine == EM_PPC64   ? "ppc64"
+			   : header->e_machine == EM_S390    ? "s390"
+			   : header->e_machine == EM_X86_64  ? "x32"
+							     : NULL;
 
 	if (name)
 		snprintf(facts->architecture, sizeof(facts->architecture), "%s", name);
 	else
-		snprintf(facts->architecture, sizeof(facts->architecture), "ELF machine %u", header->e_machine);
+		snprintf(facts->architecture, sizeof(facts->architecture), "ELF machine %u",
+			 header->e_machine);
 }
 
 static void look_at_elf(Elf *elf, struct program_facts *facts)
@@ -171,7 +177,8 @@ static bool is_loader(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
-	return strncmp(base ? base + 1 : path, "ld-linux", 8) == 0 || strncmp(base ? base + 1 : path, "ld-2.", 5) == 0;
+	return strncmp(base ? base + 1 : path, "ld-linux", 8) == 0 ||
+	       strncmp(base ? base + 1 : path, "ld-2.", 5) == 0;
 }
 
 static void look_at_file(const char *path, struct program_facts *facts)
@@ -184,7 +191,7 @@ static void look_at_file(const char *path, struct program_facts *facts)
 		return;
 	if (fstat(fd, &st) == 0)
 		facts->privileged = ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-		                    ((st.st_mode & S_ISGID) && st.st_gid != getegid());
+				    ((st.st_mode & S_ISGID) && st.st_gid != getegid());
 	if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		facts->privileged = true;
 	elf_version(EV_CURRENT);

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 
 struct program_facts {
-	char *path;         /* as execvp will find it; NULL when it does not */
-	int error;          /* errno of finding it: ENOENT, EACCES, EISDIR; 0 */
-	bool is_static;     /* no program interpreter: nothing is preloaded */
-	bool foreign;       /* of another processor or word size */
-	bool privileged;    /* set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD */
+	char *path;	/* as execvp will find it; NULL when it does not */
+	int error;	/* errno of finding it: ENOENT, EACCES, EISDIR; 0 */
+	bool is_static; /* no program interpreter: nothing is preloaded */
+	bool foreign;	/* of another processor or word size */
+	bool privileged; /* set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD */
 	bool own_malloc;    /* defines malloc itself */
 	char allocator[64]; /* what it is by its symbols: "mimalloc", "jemalloc", ...; "" unknown */
 	char architecture[32];

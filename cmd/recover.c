@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* `memtrack recover`: makes a recording of a session whose memtrack was killed. */
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/layout.h"
 #include "cmd/cmd.h"
 #include "cmd/finish.h"
 #include "cmd/msg.h"
@@ -49,6 +52,32 @@ static int check_directory(const char *directory)
 	return STATUS_GOOD;
 }
 
+/* The session itself, or the one session in a directory that was given to --session-dir.  malloc'ed; NULL when there
+ * is none or more than one (said). */
+static char *find_session(const char *directory)
+{
+	char pattern[PATH_MAX], *found = NULL;
+	glob_t sessions;
+
+	snprintf(pattern, sizeof(pattern), "%s/" SEG_IMAGE_PREFIX "*", directory);
+	if (glob(pattern, 0, NULL, &sessions) == 0) {
+		globfree(&sessions);
+		return strdup(directory);
+	}
+	snprintf(pattern, sizeof(pattern), "%s/" SESSION_PREFIX "*-??????", directory);
+	if (glob(pattern, 0, NULL, &sessions) != 0) {
+		msg_error("'%s' holds no recorded process", directory);
+		return NULL;
+	}
+	if (sessions.gl_pathc == 1)
+		found = strdup(sessions.gl_pathv[0]);
+	else
+		msg_error("'%s' holds %zu sessions: name one of them, such as '%s'", directory,
+			  sessions.gl_pathc, sessions.gl_pathv[0]);
+	globfree(&sessions);
+	return found;
+}
+
 static int recover(const char *directory, struct recover_options *o)
 {
 	struct watch watch;
@@ -57,7 +86,7 @@ static int recover(const char *directory, struct recover_options *o)
 
 	if (watch_init(&watch, directory) < 0)
 		die(STATUS_BAD_INPUT, "out of memory");
-	watch_look(&watch);
+	watch_look(&watch, true);
 	running = watch_running(&watch);
 	if (!watch.count) {
 		msg_error("'%s' holds no recorded process", directory);
@@ -65,8 +94,9 @@ static int recover(const char *directory, struct recover_options *o)
 		return STATUS_BAD_INPUT;
 	}
 	if (running)
-		msg_warn("%zu recorded process%s still running: the recording shows the state now, and '%s' is kept",
-		         running, running == 1 ? " is" : "es are", directory);
+		msg_warn(
+			"%zu recorded process%s still running: the recording shows the state now, and '%s' is kept",
+			running, running == 1 ? " is" : "es are", directory);
 	written = finish_session(&watch, &o->finish, "recovered");
 	watch_release(&watch);
 	if (written && !running && !o->keep)
@@ -90,8 +120,12 @@ static int cmd_recover(int argc, char **argv)
 		msg_diag(&diag);
 		status = STATUS_BAD_INPUT;
 	}
-	if (status == STATUS_GOOD)
-		status = recover(argv[0], &o);
+	if (status == STATUS_GOOD) {
+		char *session = find_session(argv[0]);
+
+		status = session ? recover(session, &o) : STATUS_BAD_INPUT;
+		free(session);
+	}
 	opt_release(recover_opts, &o);
 	return status;
 }

@@ -25,7 +25,6 @@ struct run_options {
 	struct finish_options finish;
 };
 
-
 /* clang-format off */
 static const struct opt run_opts[] = {
 	OPT_STRING('o', "output", "FILE", struct run_options, output,
@@ -62,22 +61,29 @@ static uint32_t power_of_two(int64_t n)
 static void warn_of_limits(const char *name, const struct program_facts *f)
 {
 	if (f->foreign)
-		msg_warn("'%s' is for %s: memtrack records x86-64 programs only; running it unrecorded", name,
-		         f->architecture);
+		msg_warn(
+			"'%s' is for %s: memtrack records x86-64 programs only; running it unrecorded",
+			name, f->architecture);
 	else if (f->is_static)
-		msg_warn("'%s' is statically linked: the loader cannot add memtrack's library, so nothing will be recorded",
-		         name);
+		msg_warn(
+			"'%s' is statically linked: the loader cannot add memtrack's library, so nothing will be recorded",
+			name);
 	else if (f->privileged)
-		msg_warn("'%s' runs with other privileges (set-user-id or capabilities): the loader ignores LD_PRELOAD, so "
-		         "nothing will be recorded",
-		         name);
+		msg_warn(
+			"'%s' runs with other privileges (set-user-id or capabilities): the loader ignores LD_PRELOAD, so "
+			"nothing will be recorded",
+			name);
 	else if (f->own_malloc && *f->allocator)
-		msg_warn("'%s' carries its own malloc (%s): allocations it serves by itself are not seen", name,
-		         f->allocator);
+		msg_warn(
+			"'%s' carries its own malloc (%s): allocations it serves by itself are not seen",
+			name, f->allocator);
 	else if (f->own_malloc)
-		msg_warn("'%s' defines its own malloc: allocations it serves by itself are not seen", name);
+		msg_warn(
+			"'%s' defines its own malloc: allocations it serves by itself are not seen",
+			name);
 	else if (*f->allocator)
-		msg_warn("'%s' carries %s: allocations through its own functions are not seen", name, f->allocator);
+		msg_warn("'%s' carries %s: allocations through its own functions are not seen",
+			 name, f->allocator);
 }
 
 static bool cannot_record(const struct program_facts *f)
@@ -91,7 +97,8 @@ static int report_missing(const char *name, int error)
 		msg_error("cannot find program '%s'", name);
 		return STATUS_RUN_NOT_FOUND;
 	}
-	msg_error("cannot execute '%s': %s", name, error == EISDIR ? "it is a directory" : strerror(error));
+	msg_error("cannot execute '%s': %s", name,
+		  error == EISDIR ? "it is a directory" : strerror(error));
 	return STATUS_RUN_NOT_EXECUTABLE;
 }
 
@@ -107,7 +114,8 @@ static void explain_nothing(const char *name, const struct program_facts *facts)
 	if (cannot_record(facts))
 		return;
 	msg_warn("nothing was recorded: memtrack's library did not start in '%s'", name);
-	msg_hint("a program that is static, set-user-id, or sandboxed away from the session directory cannot be recorded");
+	msg_hint(
+		"a program that is static, set-user-id, or sandboxed away from the session directory cannot be recorded");
 }
 
 struct run {
@@ -128,7 +136,8 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		.buckets = power_of_two(run->options.buckets),
 		.follow = run->options.follow,
 	};
-	int error = folder ? session_create(&run->session, &so, diag) : diag_set(diag, -ENOMEM, "out of memory");
+	int error = folder ? session_create(&run->session, &so, diag)
+			   : diag_set(diag, -ENOMEM, "out of memory");
 
 	if (!error) {
 		error = session_export(&run->session, &so, diag);
@@ -137,7 +146,8 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		if (!error) {
 			error = launch_start(&run->launch, argv);
 			if (error)
-				diag_set(diag, error, "cannot start a process: %s", strerror(-error));
+				diag_set(diag, error, "cannot start a process: %s",
+					 strerror(-error));
 		}
 		if (error)
 			session_remove(run->session.directory);
@@ -158,7 +168,8 @@ static bool finish(struct run *run, char **argv)
 		msg_diag(&diag);
 		return false;
 	}
-	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth, run->options.follow);
+	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth,
+		 run->options.follow);
 	run->options.finish.output = output;
 	if (run->watch.count)
 		written = finish_session(&run->watch, &run->options.finish, text);
@@ -177,7 +188,8 @@ static int run_target(struct run *run, char **argv)
 		msg_diag(&diag);
 		return STATUS_RUN_FAILED;
 	}
-	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error to report; after the start, so that the target has its own */
+	signal(SIGXFSZ,
+	       SIG_IGN); /* a size limit is an error to report; after the start, so that the target has its own */
 	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
 	if (run->launch.exec_error) {
 		session_remove(run->session.directory);
@@ -187,7 +199,8 @@ static int run_target(struct run *run, char **argv)
 	if (finish(run, argv)) {
 		session_remove(run->session.directory);
 	} else {
-		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording", run->session.directory);
+		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording",
+			 run->session.directory);
 		status = STATUS_RUN_FAILED;
 	}
 	return status;
@@ -195,7 +208,10 @@ static int run_target(struct run *run, char **argv)
 
 static int cmd_run(int argc, char **argv)
 {
-	struct run run = { .options = { .output = "memtrack.dat", .depth = 256, .buckets = 16384, .follow = true } };
+	struct run run = { .options = { .output = "memtrack.dat",
+					.depth = 256,
+					.buckets = 16384,
+					.follow = true } };
 	struct diag diag = { 0 };
 	char *output;
 	int status;

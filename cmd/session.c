@@ -50,7 +50,8 @@ char *session_find_agent(struct diag *diag)
 	}
 	if (access(MEMTRACK_LIBRARY_DIR "/libmemtrack.so", R_OK) == 0)
 		return strdup(MEMTRACK_LIBRARY_DIR "/libmemtrack.so");
-	diag_set(diag, -ENOENT, "cannot find libmemtrack.so beside '%s' or in '%s'", self, MEMTRACK_LIBRARY_DIR);
+	diag_set(diag, -ENOENT, "cannot find libmemtrack.so beside '%s' or in '%s'", self,
+		 MEMTRACK_LIBRARY_DIR);
 	return NULL;
 }
 
@@ -89,25 +90,31 @@ static int name_agent(struct session *session, struct diag *diag)
 	if (asprintf(&session->agent, "%s/libmemtrack.so", session->directory) < 0 ||
 	    symlink(found, session->agent) < 0) {
 		free(found);
-		return diag_set(diag, -errno, "cannot make a link in '%s': %s", session->directory, strerror(errno));
+		return diag_set(diag, -errno, "cannot make a link in '%s': %s", session->directory,
+				strerror(errno));
 	}
 	free(found);
 	return 0;
 }
 
-static int make_directory(struct session *session, const struct session_options *options, struct diag *diag)
+static int make_directory(struct session *session, const struct session_options *options,
+			  struct diag *diag)
 {
 	const char *base = choose_base(options);
 	char full[PATH_MAX];
 
 	if (!realpath(base, full))
-		return diag_set(diag, -errno, "cannot use session directory '%s': %s", base, strerror(errno));
+		return diag_set(diag, -errno, "cannot use session directory '%s': %s", base,
+				strerror(errno));
 	if (!can_preload(full))
-		return diag_set(diag, -EINVAL, "session directory '%s' has blanks or colons in its name", full);
-	if (asprintf(&session->directory, "%s/memtrack-%d-XXXXXX", full, (int)getpid()) < 0)
+		return diag_set(diag, -EINVAL,
+				"session directory '%s' has blanks or colons in its name", full);
+	if (asprintf(&session->directory, "%s/" SESSION_PREFIX "%d-XXXXXX", full, (int)getpid()) <
+	    0)
 		return diag_set(diag, -ENOMEM, "out of memory");
 	if (!mkdtemp(session->directory))
-		return diag_set(diag, -errno, "cannot make a session directory in '%s': %s", full, strerror(errno));
+		return diag_set(diag, -errno, "cannot make a session directory in '%s': %s", full,
+				strerror(errno));
 	return 0;
 }
 
@@ -142,7 +149,8 @@ void session_refill(const struct session *session)
 			return;
 }
 
-int session_create(struct session *session, const struct session_options *options, struct diag *diag)
+int session_create(struct session *session, const struct session_options *options,
+		   struct diag *diag)
 {
 	int error;
 
@@ -153,7 +161,8 @@ int session_create(struct session *session, const struct session_options *option
 	if (!error) {
 		error = make_spare(session, 0);
 		if (error)
-			diag_set(diag, error, "cannot make a file in '%s': %s", session->directory, strerror(-error));
+			diag_set(diag, error, "cannot make a file in '%s': %s", session->directory,
+				 strerror(-error));
 	}
 	if (error && session->directory)
 		session_remove(session->directory);
@@ -164,20 +173,29 @@ int session_create(struct session *session, const struct session_options *option
 	return error;
 }
 
-int session_export(const struct session *session, const struct session_options *options, struct diag *diag)
+int session_export(const struct session *session, const struct session_options *options,
+		   struct diag *diag)
 {
 	const char *former = getenv("LD_PRELOAD");
 	char *preload = NULL, *value = NULL;
 	int error = 0;
 
-	if (asprintf(&preload, "%s%s%s", session->agent, former && *former ? ":" : "", former ? former : "") < 0 ||
-	    asprintf(&value, "depth=%u,buckets=%u,follow=%d:%s", options->depth, options->buckets, options->follow,
-	             session->directory) < 0 ||
+	if (asprintf(&preload, "%s%s%s", session->agent, former && *former ? ":" : "",
+		     former ? former : "") < 0 ||
+	    asprintf(&value, "depth=%u,buckets=%u,follow=%d:%s", options->depth, options->buckets,
+		     options->follow, session->directory) < 0 ||
 	    setenv("LD_PRELOAD", preload, 1) < 0 || setenv(SEG_SESSION_VARIABLE, value, 1) < 0)
 		error = diag_set(diag, -ENOMEM, "out of memory");
 	free(preload);
 	free(value);
 	return error;
+}
+
+static bool is_ours(const char *name)
+{
+	return strncmp(name, SEG_SPARE_PREFIX, strlen(SEG_SPARE_PREFIX)) == 0 ||
+	       strncmp(name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 ||
+	       strcmp(name, "libmemtrack.so") == 0;
 }
 
 void session_remove(const char *directory)
@@ -186,7 +204,7 @@ void session_remove(const char *directory)
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d)))
-		if (entry->d_name[0] != '.')
+		if (is_ours(entry->d_name))
 			unlinkat(dirfd(d), entry->d_name, 0);
 	if (d)
 		closedir(d);

@@ -11,6 +11,8 @@
 
 #include "report/diag.h"
 
+#define SESSION_PREFIX "memtrack-" /* of session directories: memtrack-PID-RANDOM */
+
 struct session_options {
 	const char *base;   /* --session-dir; NULL: choose */
 	const char *beside; /* directory of the output */
@@ -23,14 +25,14 @@ struct session {
 	char *agent; /* path of libmemtrack.so as LD_PRELOAD takes it */
 };
 
-int session_create(struct session *session, const struct session_options *options, struct diag *diag)
-	__attribute__((warn_unused_result));
+int session_create(struct session *session, const struct session_options *options,
+		   struct diag *diag) __attribute__((warn_unused_result));
 /* Makes spares where some were claimed. */
 void session_refill(const struct session *session);
 /* Sets LD_PRELOAD and MEMTRACK_SESSION in this process, for the target to inherit. */
-int session_export(const struct session *session, const struct session_options *options, struct diag *diag)
-	__attribute__((warn_unused_result));
-/* Removes the directory. */
+int session_export(const struct session *session, const struct session_options *options,
+		   struct diag *diag) __attribute__((warn_unused_result));
+/* Removes our files from the directory, and the directory if nothing else is in it. */
 void session_remove(const char *directory);
 /* Leaves the directory as it is. */
 void session_release(struct session *session);

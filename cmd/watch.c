@@ -47,6 +47,7 @@ void watch_release(struct watch *watch)
 			close(watch->images[i].fd);
 	}
 	free(watch->images);
+	free(watch->reaped);
 	free(watch->directory);
 	memset(watch, 0, sizeof(*watch));
 }
@@ -70,7 +71,7 @@ static bool is_known(const struct watch *watch, const char *name)
 	return false;
 }
 
-static void add_image(struct watch *watch, const char *name)
+static void add_image(struct watch *watch, const char *name, uint64_t base)
 {
 	struct watched *w;
 
@@ -84,7 +85,7 @@ static void add_image(struct watch *watch, const char *name)
 		watch->room = room;
 	}
 	w = &watch->images[watch->count];
-	*w = (struct watched){ .fd = -1, .sample_every_ns = FIRST_INTERVAL_NS };
+	*w = (struct watched){ .fd = -1, .base = base, .sample_every_ns = FIRST_INTERVAL_NS };
 	if (asprintf(&w->path, "%s/%s", watch->directory, name) >= 0)
 		watch->count++;
 }
@@ -97,26 +98,71 @@ static void find_images(struct watch *watch)
 	while (directory && (entry = readdir(directory)))
 		if (strncmp(entry->d_name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 &&
 		    !is_known(watch, entry->d_name))
-			add_image(watch, entry->d_name);
+			add_image(watch, entry->d_name, 0);
 	if (directory)
 		closedir(directory);
+}
+
+static int open_file(const struct watched *w)
+{
+	return w->fd >= 0 ? w->fd : open(w->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Keeps a descriptor while there are few. */
+static void leave_open(struct watched *w, int fd)
+{
+	w->fd = fd < MOST_OPEN && !w->ended ? fd : -1;
+	if (w->fd < 0)
+		close(fd);
 }
 
 static bool make_ready(struct watched *w)
 {
 	struct diag diag;
-	int fd = w->fd >= 0 ? w->fd : open(w->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open_file(w);
 
 	if (fd < 0)
 		return false;
-	w->ready = image_read_header(fd, &w->header, &diag) == 0;
-	if (w->ready && fd < MOST_OPEN)
-		w->fd = fd;
-	else {
-		close(fd);
-		w->fd = -1;
-	}
+	w->ready = image_read_header((struct image_source){ fd, w->base }, &w->header, &diag) == 0;
+	leave_open(w, fd);
 	return w->ready;
+}
+
+static bool has_living(const struct watch *watch, const char *path)
+{
+	for (size_t i = watch->count; i-- > 0;)
+		if (!watch->images[i].ended && strcmp(watch->images[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* The regions that forked children have taken of a file since. */
+static void find_regions(struct watch *watch, size_t index)
+{
+	struct watched *w = &watch->images[index];
+	struct seg_header header;
+	int fd = open_file(w);
+	uint32_t taken = 0;
+
+	if (fd < 0)
+		return;
+	if (image_read_header((struct image_source){ fd, 0 }, &header, NULL) == 0)
+		taken = header.regions_taken < SEG_REGIONS ? header.regions_taken : SEG_REGIONS;
+	leave_open(w, fd);
+	for (uint32_t r = w->regions_seen ? w->regions_seen : 1; r < taken; r++)
+		add_image(watch, strrchr(watch->images[index].path, '/') + 1, r * SEG_REGION_SIZE);
+	if (taken)
+		watch->images[index].regions_seen = taken;
+}
+
+static void find_all_regions(struct watch *watch, bool thorough)
+{
+	size_t count = watch->count;
+
+	for (size_t i = 0; i < count; i++)
+		if (watch->images[i].base == 0 &&
+		    (thorough || has_living(watch, watch->images[i].path)))
+			find_regions(watch, i);
 }
 
 /* Resident bytes from /proc; -1 when the process is gone or a zombie. */
@@ -178,6 +224,7 @@ static void end_image(struct watched *w, uint64_t now)
 static void take_sample(struct watched *w, uint64_t now)
 {
 	int64_t rss = read_rss(w->header.pid);
+	struct image_source source = { w->fd, w->base };
 	struct image_totals totals;
 
 	if (rss < 0) {
@@ -187,9 +234,9 @@ static void take_sample(struct watched *w, uint64_t now)
 	}
 	if (rss > w->peak_rss_bytes)
 		w->peak_rss_bytes = rss;
-	if (w->fd < 0 || image_read_header(w->fd, &w->header, NULL) < 0)
+	if (w->fd < 0 || image_read_header(source, &w->header, NULL) < 0)
 		return;
-	totals = image_read_totals(w->fd, &w->header);
+	totals = image_read_totals(source, &w->header);
 	add_sample(w, &(struct rec_sample){
 			      .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
 			      .heap_bytes = totals.bytes,
@@ -210,33 +257,72 @@ static void end_replaced(struct watch *watch, const struct watched *newer)
 	}
 }
 
-void watch_look(struct watch *watch)
+static void apply_status(struct watched *w, const struct reaped *r)
+{
+	w->status_known = true;
+	w->status = r->status;
+	if (r->peak_rss_bytes > w->peak_rss_bytes)
+		w->peak_rss_bytes = r->peak_rss_bytes;
+	if (!w->ended)
+		end_image(w, r->monotonic_ns);
+}
+
+/* An image that was found after its process had ended. */
+static void apply_past(const struct watch *watch, struct watched *w)
+{
+	for (size_t i = watch->reaped_count; i-- > 0;)
+		if (watch->reaped[i].pid == w->header.pid &&
+		    watch->reaped[i].monotonic_ns > w->header.start_monotonic_ns) {
+			apply_status(w, &watch->reaped[i]);
+			return;
+		}
+}
+
+static void look_at_image(struct watch *watch, struct watched *w, uint64_t now)
+{
+	if (!w->ready) {
+		if (!make_ready(w))
+			return;
+		end_replaced(watch, w);
+		apply_past(watch, w);
+	}
+	if (w->ended || now < w->header.start_monotonic_ns + w->next_sample_ns)
+		return;
+	take_sample(w, now);
+	w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;
+}
+
+void watch_look(struct watch *watch, bool thorough)
 {
 	uint64_t now = watch_now_ns();
 
 	find_images(watch);
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watched *w = &watch->images[i];
+	find_all_regions(watch, thorough);
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->images[i].ended)
+			look_at_image(watch, &watch->images[i], now);
+}
 
-		if (w->ended)
-			continue;
-		if (!w->ready) {
-			if (!make_ready(w))
-				continue;
-			end_replaced(watch, w);
-		}
-		if (now < w->header.start_monotonic_ns + w->next_sample_ns)
-			continue;
-		take_sample(w, now);
-		w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;
+static void remember_reaped(struct watch *watch, const struct reaped *r)
+{
+	if (watch->reaped_count == watch->reaped_room) {
+		size_t room = watch->reaped_room ? 2 * watch->reaped_room : 16;
+		struct reaped *reaped = realloc(watch->reaped, room * sizeof(*reaped));
+
+		if (!reaped)
+			return;
+		watch->reaped = reaped;
+		watch->reaped_room = room;
 	}
+	watch->reaped[watch->reaped_count++] = *r;
 }
 
 void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes)
 {
+	struct reaped r = { pid, status, watch_now_ns(), peak_rss_bytes };
 	struct watched *last = NULL;
 
-	watch_look(watch);
+	watch_look(watch, false);
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *w = &watch->images[i];
 
@@ -244,14 +330,9 @@ void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_b
 		    (!last || w->header.start_monotonic_ns > last->header.start_monotonic_ns))
 			last = w;
 	}
-	if (!last)
-		return;
-	last->status_known = true;
-	last->status = status;
-	if (peak_rss_bytes > last->peak_rss_bytes)
-		last->peak_rss_bytes = peak_rss_bytes;
-	if (!last->ended)
-		end_image(last, watch_now_ns());
+	if (last)
+		apply_status(last, &r);
+	remember_reaped(watch, &r);
 }
 
 size_t watch_running(const struct watch *watch)
@@ -260,6 +341,6 @@ size_t watch_running(const struct watch *watch)
 
 	for (size_t i = 0; i < watch->count; i++)
 		running += watch->images[i].ready && !watch->images[i].ended &&
-		           read_rss(watch->images[i].header.pid) >= 0;
+			   read_rss(watch->images[i].header.pid) >= 0;
 	return running;
 }

@@ -16,9 +16,11 @@
 
 /* A process image, known by its segment file. */
 struct watched {
-	char *path; /* of the segment */
-	int fd;     /* kept open while the process lives; -1 */
-	bool ready; /* header read */
+	char *path;	       /* of the segment file */
+	uint64_t base;	       /* of the region in it */
+	int fd;		       /* kept open while the process lives; -1 */
+	bool ready;	       /* header read */
+	uint32_t regions_seen; /* of its file; kept by the image in region 0 */
 	struct seg_header header;
 	bool ended;
 	bool status_known;
@@ -33,17 +35,29 @@ struct watched {
 /* CLOCK_MONOTONIC. */
 uint64_t watch_now_ns(void);
 
+/* How a process ended whose image may not have been found yet. */
+struct reaped {
+	pid_t pid;
+	int status;
+	uint64_t monotonic_ns;
+	int64_t peak_rss_bytes;
+};
+
 struct watch {
 	char *directory;
 	struct watched *images;
 	size_t count, room;
-	uint64_t tsc_start, monotonic_start; /* a pair taken at the same time, to convert cycle counts */
+	struct reaped *reaped;
+	size_t reaped_count, reaped_room;
+	uint64_t tsc_start,
+		monotonic_start; /* a pair taken at the same time, to convert cycle counts */
 };
 
 int watch_init(struct watch *watch, const char *directory) __attribute__((warn_unused_result));
 void watch_release(struct watch *watch);
-/* Finds new images, and takes a sample of each that is due. */
-void watch_look(struct watch *watch);
+/* Finds new images, and takes a sample of each that is due.  Not `thorough`: passes over files none of whose processes
+ * runs, which can only have gained an image by a process that was still silent when its parent ended. */
+void watch_look(struct watch *watch, bool thorough);
 /* `pid` was reaped. */
 void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes);
 /* Are recorded processes left that run? */

@@ -54,7 +54,8 @@ static const char *const allocating_names[] = {
 static const char *const allocating_prefixes[] = {
 	"g_malloc", "g_try_malloc", "g_realloc", "g_try_realloc", "g_slice_",
 	"g_strdup", "g_strndup", "g_memdup", "g_aligned_alloc",
-	"PyMem_", "_PyMem_", "pymalloc_",
+	"PyMem_", "_PyMem_", "pymalloc_", "Perl_safesys", "sqlite3Mem",
+	"CRYPTO_malloc", "CRYPTO_zalloc", "CRYPTO_realloc", "CRYPTO_strdup", "CRYPTO_memdup",
 	"__rdl_alloc", "__rdl_realloc", "__rg_alloc", "__rg_realloc", "__rustc[", "__rustc::",
 	"std::", "__gnu_cxx::", "__cxxabiv1::", "operator new",
 };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbolize/debuginfod.h"
@@ -22,7 +23,18 @@ struct proof {
 	const struct build_id *build_id; /* size 0: by checksum */
 	uint32_t crc;
 	bool has_crc;
+	const struct elf_file *other; /* must not be this file; NULL: may be any */
 };
+
+/* A debug file often has the name of its module: then the module lies first on
+ * the way to it. */
+static bool is_same_file(const struct elf_file *a, const struct elf_file *b)
+{
+	struct stat x, y;
+
+	return a && b && !fstat(a->fd, &x) && !fstat(b->fd, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
 
 static struct elf_file *accept(struct elf_file *file, const struct proof *proof)
 {
@@ -31,7 +43,9 @@ static struct elf_file *accept(struct elf_file *file, const struct proof *proof)
 	bool good;
 
 	elf_file_build_id(file, &found);
-	if (found.size > 0 && proof->build_id->size > 0)
+	if (is_same_file(file, proof->other))
+		good = false;
+	else if (found.size > 0 && proof->build_id->size > 0)
 		good = build_id_equal(&found, proof->build_id);
 	else
 		good = proof->has_crc && !elf_file_crc(file, &crc) && crc == proof->crc;
@@ -148,7 +162,7 @@ static char *real_module_path(const struct locate_places *places, const char *pa
 static struct elf_file *find_by_link(const struct locate_places *places, const char *path,
 				     const struct located *located)
 {
-	struct proof proof = { .build_id = &located->build_id };
+	struct proof proof = { .build_id = &located->build_id, .other = located->module };
 	size_t rest_size, padding;
 	const uint8_t *rest;
 	const char *name = elf_file_link(located->module, ".gnu_debuglink", &rest, &rest_size);

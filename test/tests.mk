@@ -1,2 +1,80 @@
 # SPDX-License-Identifier: MIT
 # Tests: see test/README.  Included by the Makefile.
+#
+#   make check        everything quick: unit tests, end-to-end tests, lint
+#   make check-long   real programs beside heaptrack and valgrind, the truth mode
+#   make unit, make e2e, make lint: one part of it
+
+JOBS ?= 2
+PROVE = prove -j $(JOBS) -e 'sh test/run-one.sh'
+
+# -- unit tests: name, then the objects they need -----------------------------------------------------
+
+UNIT_DIR := $(O)/test/unit
+REPORT_OBJECTS := $(REPORT_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
+SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
+FIXTURE := $(UNIT_DIR)/report_fixture.o
+
+UNIT_TESTS := opt_test units_test recording_test report_sites_test report_render_test symbolize_test \
+	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test
+
+
+opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
+units_test_OBJECTS := $(O)/tool/report/units.o
+recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
+symbolize_demangle_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
+symbolize_interval_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
+symbolize_perf_map_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
+cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
+cmd_output_test_OBJECTS := $(O)/tool/cmd/output.o $(O)/tool/report/diag.o $(O)/tool/report/utf8.o
+
+UNIT_BINARIES := $(UNIT_TESTS:%=$(UNIT_DIR)/%)
+
+$(UNIT_DIR)/%.o: test/unit/%.c $(O)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+
+.SECONDEXPANSION:
+$(UNIT_BINARIES): $(UNIT_DIR)/%: $(UNIT_DIR)/%.o $$($$*_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka
+
+-include $(UNIT_BINARIES:%=%.d) $(FIXTURE:.o=.d)
+
+.PHONY: unit
+unit: $(UNIT_BINARIES)
+	$(Q)$(PROVE) $(UNIT_BINARIES)
+
+# -- end to end -------------------------------------------------------------------------------------
+
+.PHONY: test-programs e2e
+test-programs:
+	$(Q)MEMTRACK_TEST_BUILD=$(abspath $(O))/test/prog CC='$(CC)' bash test/prog/build.sh
+
+E2E_ENVIRONMENT = MEMTRACK=$(abspath memtrack) MEMTRACK_TEST_BUILD=$(abspath $(O))/test/prog \
+	MEMTRACK_TRUTH_AGENT=$(abspath $(O))/truth/libmemtrack.so
+
+e2e: all test-programs
+	$(Q)$(E2E_ENVIRONMENT) $(PROVE) $(wildcard test/e2e/*.bats)
+
+# -- lint -------------------------------------------------------------------------------------------
+
+.PHONY: lint
+lint: all
+	$(Q)MEMTRACK=$(abspath memtrack) O=$(abspath $(O)) $(PROVE) $(wildcard test/lint/*.sh)
+
+# -- all --------------------------------------------------------------------------------------------
+
+.PHONY: check check-long
+check: check-deps
+	@$(MAKE) --no-print-directory -j $(JOBS) all test-programs $(UNIT_BINARIES)
+	$(Q)$(E2E_ENVIRONMENT) O=$(abspath $(O)) $(PROVE) $(UNIT_BINARIES) $(wildcard test/lint/*.sh) \
+		$(wildcard test/e2e/*.bats)
+
+check-long: check-deps
+	@$(MAKE) --no-print-directory -j $(JOBS) all truth test-programs
+	$(Q)$(E2E_ENVIRONMENT) $(PROVE) -j 1 $(wildcard test/e2e/long/*.bats)

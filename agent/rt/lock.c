@@ -15,7 +15,8 @@ static bool take(struct rt_lock *lock, uint32_t value)
 	uint32_t zero = 0;
 
 	/* Acquire: pairs with the release in rt_unlock. */
-	if (!__atomic_compare_exchange_n(&lock->word, &zero, value, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&lock->word, &zero, value, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return false;
 	__atomic_store_n(&lock->owner, arch_thread_pointer(), __ATOMIC_RELAXED);
 	return true;
@@ -39,7 +40,8 @@ bool rt_lock_try(struct rt_lock *lock)
 			__atomic_store_n(&lock->owner, arch_thread_pointer(), __ATOMIC_RELAXED);
 			return true;
 		}
-		rt_syscall6(SYS_futex, (long)&lock->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, (long)&pause, 0, 0);
+		rt_syscall6(SYS_futex, (long)&lock->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2,
+			    (long)&pause, 0, 0);
 	}
 	return false;
 }
@@ -48,5 +50,6 @@ void rt_unlock(struct rt_lock *lock)
 {
 	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
 	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)
-		rt_syscall6(SYS_futex, (long)&lock->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+		rt_syscall6(SYS_futex, (long)&lock->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0,
+			    0);
 }

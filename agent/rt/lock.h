@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct rt_lock {
-	uint32_t word; /* 0 free, 1 held, 2 held and waited for */
+	uint32_t word;	 /* 0 free, 1 held, 2 held and waited for */
 	uintptr_t owner; /* thread pointer of the holder */
 };
 

@@ -12,7 +12,7 @@
 void *rt_map(size_t size)
 {
 	long p = rt_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
 	return rt_failed(p) ? NULL : (void *)p;
 }
@@ -26,8 +26,8 @@ int rt_readable(uintptr_t address)
 {
 	static uint32_t elsewhere;
 	/* Compares *address with a value and, when equal, moves 0 waiters.  Reading is all it does. */
-	long r = rt_syscall6(SYS_futex, (long)(address & ~3ul), FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0,
-	                     (long)&elsewhere, 0);
+	long r = rt_syscall6(SYS_futex, (long)(address & ~3ul),
+			     FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, (long)&elsewhere, 0);
 
 	return r == 0 || r == -11 /* EAGAIN: another value */;
 }
@@ -37,7 +37,7 @@ int rt_touch(uintptr_t address)
 	/* "*address |= 0" by the kernel, then wake 0 waiters: a write fault that is reported, not signalled. */
 	static uint32_t elsewhere;
 	long r = rt_syscall6(SYS_futex, (long)&elsewhere, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
-	                     (long)(address & ~3ul), FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
+			     (long)(address & ~3ul), FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0));
 
 	return !rt_failed(r);
 }

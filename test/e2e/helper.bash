@@ -15,7 +15,8 @@ case $MEMTRACK in
 esac
 B=${MEMTRACK_TEST_BUILD:-$top/build/test/prog}
 B=$(cd "$B" && pwd) || exit 1
-export MEMTRACK B
+home_before=$HOME
+export MEMTRACK B home_before
 
 # An empty folder to work in, and no word from the environment of whoever runs the tests.
 case_setup() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An independent witness of stacks: a library to preload that walks every stack in full with libgcc's unwinder and counts by
- * stack.  Slow and simple; for programs that do not fork and end by exit.  Writes $WITNESS_FILE when the program ends,
+ * stack.  Slow and simple; for programs that do not fork and end by exit.  Writes $WITNESS_DIR/PID when the program ends,
  * a line for each stack: ALLOCATIONS BYTES LEAKED_BLOCKS LEAKED_BYTES FILE+0xOFFSET FILE+0xOFFSET ...  innermost frame first,
  * the offsets being those of return addresses from the file's load address.
  */
@@ -286,9 +286,11 @@ static void flush_to(size_t room)
 
 __attribute__((destructor)) static void write_all(void)
 {
-	const char *file = getenv("WITNESS_FILE");
-	if (!file || !stacks)
+	const char *folder = getenv("WITNESS_DIR");
+	char file[4200];
+	if (!folder || !stacks)
 		return;
+	snprintf(file, sizeof(file), "%s/%d", folder, (int)getpid());
 	inside = 1;
 	closed = 1;
 	out = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0666);

@@ -710,6 +710,24 @@ static void test_debuglink_folder(void **state)
 	sym_free(session.sym);
 }
 
+/* A link that has the module's own name leads past the module. */
+static void test_debuglink_same_name(void **state)
+{
+	char path[512];
+	struct session session;
+
+	(void)state;
+	build_apart("-g");
+	assert_int_equal(shell("cd %s && mkdir .debug && mv apart.debug .debug/apart && "
+			       "cd .debug && objcopy --add-gnu-debuglink=apart ../apart",
+			       work),
+			 0);
+	work_path(path, "apart");
+	session = session_open(NULL, path, NULL, 0);
+	assert_int_equal(sym_module_status(session.module), SYM_DWARF);
+	sym_free(session.sym);
+}
+
 static void test_replaced(void **state)
 {
 	char text[2 * SYM_BUILD_ID_MAX + 1], path[512];
@@ -1060,6 +1078,7 @@ int main(void)
 		cmocka_unit_test(test_build_id_sysroot),
 		cmocka_unit_test(test_debuglink),
 		cmocka_unit_test(test_debuglink_folder),
+		cmocka_unit_test(test_debuglink_same_name),
 		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_deleted),
 		cmocka_unit_test(test_odd_paths),

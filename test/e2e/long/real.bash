@@ -88,6 +88,7 @@ stacks_complete() {
 	share=$(query '
 		[.sites[].stacks[] | . + { whole: ((.truncated | not) and (.frames[-1] as $last
 			| ($last.function | tostring | test("^(_start|__libc_start_main.*|__libc_start_call_main|start_thread|clone3?|__clone3?|_dl_start_user|_dl_start)$"))
+				or ($last.function == null and (.frames[-2].function | tostring | startswith("__libc_start_main")))
 				or ($last.function == null and ($last.module | tostring | test("/ld-linux|/ld\\.so|/libc\\.so"))))) }]
 		| ([.[] | select(.whole) | .allocations] | add // 0) as $whole
 		| ([.[].allocations] | add // 0) as $all
