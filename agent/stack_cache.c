@@ -57,23 +57,55 @@ static bool push(struct frame_list *list, const struct stack_frame *frame)
 	return true;
 }
 
-/* How many kept frames, counted from the outermost, are still as they were, given that kept[joined - 1] is. */
-static inline bool still_there(const struct stack_frame *f)
+static bool push_check(struct check_list *list, uintptr_t at, uintptr_t value)
 {
-	return *(const uintptr_t *)f->slot == f->address &&
-	       (!f->fp_slot || *(const uintptr_t *)f->fp_slot == f->fp) &&
-	       (!f->cfa_slot || *(const uintptr_t *)f->cfa_slot == f->slot + 8);
+	if (list->count == list->capacity) {
+		uint32_t capacity = list->capacity ? 2 * list->capacity : 2 * FIRST_CAPACITY;
+		struct stack_check *checks = rt_map(capacity * sizeof(*checks));
+
+		if (!checks)
+			return false;
+		memcpy(checks, list->checks, list->count * sizeof(*checks));
+		if (list->checks)
+			rt_unmap(list->checks, list->capacity * sizeof(*checks));
+		list->checks = checks;
+		list->capacity = capacity;
+	}
+	list->checks[list->count++] = (struct stack_check){ (const uintptr_t *)at, value };
+	return true;
+}
+
+/* Adds the checks of the innermost kept frame, before another is put on it. */
+static bool seal_top(struct stack_cache *c)
+{
+	const struct stack_frame *top;
+
+	if (!c->kept.count)
+		return true;
+	top = &c->kept.frames[c->kept.count - 1];
+	c->checks.count = top->checks;
+	/* In the order a walk reads them: outward, so the last added is the first checked. */
+	return (!top->fp_slot || push_check(&c->checks, top->fp_slot, top->fp)) &&
+	       push_check(&c->checks, top->slot, top->address) &&
+	       (!top->cfa_slot || push_check(&c->checks, top->cfa_slot, top->slot + 8));
 }
 
 /* Checks the frames outward of the innermost kept one.  Returns the number of those, from the innermost, that are as
  * they were: kept.count - 1 when all are. */
-static uint32_t verify(const struct frame_list *kept)
+static inline uint32_t verify(const struct stack_cache *c)
 {
-	uint32_t i = kept->count - 1;
+	uint32_t i = c->kept.count - 1, good;
+	const struct stack_check *first = c->checks.checks,
+				 *check = first + c->kept.frames[i].checks;
 
-	while (i > 0 && still_there(&kept->frames[i - 1]))
-		i--;
-	return kept->count - 1 - i;
+	while (check != first && *check[-1].at == check[-1].value)
+		check--;
+	if (__builtin_expect(check == first, 1))
+		return i;
+	/* The failing check belongs to the outermost frame with fewer than that many checks outward of it. */
+	for (good = 0; c->kept.frames[i - 1 - good].checks >= (uint32_t)(check - first); good++)
+		;
+	return good;
 }
 
 /* Is `frame` the innermost kept frame that is left?  Drops those that the walk has passed. */
@@ -111,7 +143,7 @@ static void adopt_sources(struct frame_list *kept, const struct stack_frame *fra
 static enum walk join(struct stack_cache *c, struct stack_frame *frame)
 {
 	struct frame_list *kept = &c->kept;
-	uint32_t good = verify(kept);
+	uint32_t good = verify(c);
 
 	adopt_sources(kept, frame);
 	if (good == kept->count - 1)
@@ -333,8 +365,7 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 		if (previous && !explain_step(&frame, previous, c))
 			previous->transient =
 				true; /* its caller cannot be had from the kept words */
-		if (!frame.transient && meets(&c->kept, &frame) &&
-		    verify(&c->kept) == c->kept.count - 1) {
+		if (!frame.transient && meets(&c->kept, &frame) && verify(c) == c->kept.count - 1) {
 			adopt_sources(&c->kept, &frame);
 			return WALK_DONE;
 		}
@@ -380,6 +411,9 @@ static bool adopt(struct stack_cache *c)
 		frame->node = 0;
 		if (c->kept.count < depth_limit)
 			frame->node = node = node ? stack_tree_child(node, frame->address) : 0;
+		if (!seal_top(c))
+			return false;
+		frame->checks = c->kept.count ? c->checks.count : 0;
 		if (!push(&c->kept, frame))
 			return false;
 	}

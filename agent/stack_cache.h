@@ -28,6 +28,7 @@ struct stack_frame {
 	uintptr_t fp_slot;  /* where that was saved; 0: it was still in the register */
 	uintptr_t cfa_slot; /* the word that gave slot + 8, of a realigned callee; 0: none */
 	uint32_t node;	    /* of the stack that ends here; 0: not asked for yet */
+	uint32_t checks;    /* kept frames: how many checks those outward of it need; see below */
 	bool transient;	    /* never kept, nor anything inward of it */
 };
 
@@ -36,8 +37,21 @@ struct frame_list {
 	uint32_t count, capacity;
 };
 
+/* The words of kept frames that must be as they were, outermost frame first: one to three for each frame. */
+struct stack_check {
+	const uintptr_t *at;
+	uintptr_t value;
+};
+
+struct check_list {
+	struct stack_check *checks;
+	uint32_t count, capacity;
+};
+
 struct stack_cache {
-	struct frame_list kept;	  /* outermost first */
+	struct frame_list kept; /* outermost first */
+	struct check_list
+		checks; /* of all kept frames but the innermost, which is compared as a whole */
 	struct frame_list walked; /* innermost first: frames of this capture not (yet) in `kept` */
 	uint32_t generation;	  /* of the load map when `kept` was walked */
 	uint32_t root;		  /* how the walk ended */
