@@ -116,18 +116,30 @@ static uint64_t side_take(uintptr_t address)
 	return size;
 }
 
-bool block_put(const void *block, uint32_t node, uint64_t size)
+static struct block read_entry(uint64_t word, uintptr_t address)
+{
+	struct block b = { BLOCK_UNKNOWN, 0, 0 };
+
+	if (!word)
+		return b;
+	b.node = (uint32_t)(word >> 32) & 0x7fffffff;
+	b.size = word & HUGE_SIZE;
+	b.state = word & FREED ? BLOCK_FREED : BLOCK_LIVE;
+	if (b.state == BLOCK_LIVE && b.size == HUGE_SIZE)
+		b.size = side_take(address);
+	return b;
+}
+
+bool block_put(const void *block, uint32_t node, uint64_t size, struct block *former)
 {
 	uintptr_t address = (uintptr_t)block;
 	uint64_t *entry = find_entry(address);
 	uint64_t short_size = size < HUGE_SIZE ? size : HUGE_SIZE;
 
-	if (!entry) {
+	if (!entry)
 		entry = address >> 47 ? NULL : make_entry(address);
-		if (!entry)
-			return false;
-	}
-	if (short_size == HUGE_SIZE && !side_put(address, size))
+	*former = read_entry(entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0, address);
+	if (!entry || (short_size == HUGE_SIZE && !side_put(address, size)))
 		return false;
 	__atomic_store_n(entry, (uint64_t)(node & 0x7fffffff) << 32 | short_size, __ATOMIC_RELAXED);
 	return true;
@@ -137,17 +149,11 @@ struct block block_take(const void *block)
 {
 	uintptr_t address = (uintptr_t)block;
 	uint64_t *entry = find_entry(address);
-	struct block b = { BLOCK_UNKNOWN, 0, 0 };
-	uint64_t word;
+	uint64_t word = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
+	struct block b = read_entry(word, address);
 
-	if (!entry || !(word = __atomic_load_n(entry, __ATOMIC_RELAXED)))
-		return b;
-	b.node = (uint32_t)(word >> 32) & 0x7fffffff;
-	b.size = word & HUGE_SIZE;
-	b.state = word & FREED ? BLOCK_FREED : BLOCK_LIVE;
-	if (b.state == BLOCK_LIVE && b.size == HUGE_SIZE)
-		b.size = side_take(address);
-	__atomic_store_n(entry, word | FREED, __ATOMIC_RELAXED);
+	if (word)
+		__atomic_store_n(entry, word | FREED, __ATOMIC_RELAXED);
 	return b;
 }
 

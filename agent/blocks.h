@@ -19,8 +19,9 @@ struct block {
 	uint64_t size; /* as asked for */
 };
 
-/* Records a live block.  False: no memory for the map; the block's free will be unknown. */
-bool block_put(const void *address, uint32_t node, uint64_t size);
+/* Records a live block.  False: no memory for the map; the block's free will be unknown.  *former is what was known of
+ * the address; BLOCK_LIVE there means that a free was never seen. */
+bool block_put(const void *address, uint32_t node, uint64_t size, struct block *former);
 /* What is known of a block that is being freed; it counts as freed from now on. */
 struct block block_take(const void *address);
 /* Calls `visit` for all live blocks.  Only in a process with one thread (a forked child). */

@@ -59,7 +59,7 @@ HOOK void *malloc(size_t size)
 	void *block;
 
 	if (must_bootstrap())
-		return bootstrap_alloc(16, size);
+		return bootstrap_alloc(16, size, FRAME[1]);
 	block = real.malloc(at_least_a_granule(size));
 	return on ? allocated(block, size, FRAME) : block;
 }
@@ -71,8 +71,9 @@ HOOK void *calloc(size_t count, size_t size)
 	void *block;
 
 	if (must_bootstrap())
-		return __builtin_mul_overflow(count, size, &total) ? NULL
-								   : bootstrap_alloc(16, total);
+		return __builtin_mul_overflow(count, size, &total)
+			       ? NULL
+			       : bootstrap_alloc(16, total, FRAME[1]);
 	if (__builtin_mul_overflow(count, size, &total))
 		return real.calloc(count, size); /* fails, with its own errno */
 	block = total < 16 ? real.calloc(1, 16) : real.calloc(count, size);
@@ -81,8 +82,13 @@ HOOK void *calloc(size_t count, size_t size)
 
 static void release(void *block, const uintptr_t *frame)
 {
-	if (!block || bootstrap_owns(block))
+	if (!block)
 		return;
+	if (__builtin_expect(bootstrap_owns(block), 0)) {
+		if (agent_is_on())
+			record_early_free(block, frame);
+		return;
+	}
 	if (agent_is_on())
 		record_free(block, frame);
 	if (must_bootstrap())
@@ -114,10 +120,10 @@ HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 }
 
 /* A block of the bootstrap arena moves to the real heap. */
-static void *move_out(void *block, size_t size)
+static void *move_out(void *block, size_t size, const uintptr_t *frame)
 {
 	size_t old = bootstrap_size(block);
-	void *to = must_bootstrap() ? bootstrap_alloc(16, size)
+	void *to = must_bootstrap() ? bootstrap_alloc(16, size, frame[1])
 				    : real.malloc(at_least_a_granule(size));
 
 	if (to)
@@ -132,11 +138,13 @@ static void *resize(void *block, size_t size, const uintptr_t *frame)
 	void *to;
 
 	if (block && bootstrap_owns(block)) {
-		to = move_out(block, size);
+		to = move_out(block, size, frame);
+		if (on && to)
+			record_early_free(block, frame);
 		return on ? allocated(to, size, frame) : to;
 	}
 	if (must_bootstrap())
-		return bootstrap_alloc(16, size);
+		return bootstrap_alloc(16, size, frame[1]);
 	if (!block) {
 		to = real.realloc(NULL, at_least_a_granule(size));
 		return on ? allocated(to, size, frame) : to;
@@ -175,7 +183,7 @@ HOOK void *memalign(size_t alignment, size_t size)
 	void *block;
 
 	if (must_bootstrap())
-		return bootstrap_alloc(alignment, size);
+		return bootstrap_alloc(alignment, size, FRAME[1]);
 	block = real.memalign(alignment, at_least_a_granule(size));
 	return on ? allocated(block, size, FRAME) : block;
 }
@@ -186,7 +194,7 @@ HOOK void *aligned_alloc(size_t alignment, size_t size)
 	void *block;
 
 	if (must_bootstrap())
-		return bootstrap_alloc(alignment, size);
+		return bootstrap_alloc(alignment, size, FRAME[1]);
 	block = real.aligned_alloc(alignment, at_least_a_granule(size));
 	return on ? allocated(block, size, FRAME) : block;
 }
@@ -197,7 +205,7 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 	int error;
 
 	if (must_bootstrap()) {
-		*result = bootstrap_alloc(alignment, size);
+		*result = bootstrap_alloc(alignment, size, FRAME[1]);
 		return *result ? 0 : ENOMEM;
 	}
 	error = real.posix_memalign(result, alignment, at_least_a_granule(size));
@@ -245,3 +253,38 @@ HOOK int dlclose(void *handle)
 	__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
 	return result;
 }
+
+/*
+ * dlopen(file, flags): jumps on to the real one, which sees the caller as its own, unless RTLD_DEEPBIND (8) is given:
+ * see deepbind.h.
+ */
+__asm__(".text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	testl $8, %esi\n"
+	"	jnz 2f\n"
+	"	cmpq $0, real_dlopen(%rip)\n"
+	"	je 2f\n"
+	"	jmp *real_dlopen(%rip)\n"
+	"2:	pushq %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call deepbind_open\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testq %rax, %rax\n"
+	"	jnz 3f\n"
+	"	jmp *real_dlopen(%rip)\n"
+	"3:	ret\n"
+	"	.cfi_endproc\n"
+	".size dlopen, .-dlopen\n");

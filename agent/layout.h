@@ -110,6 +110,8 @@ enum seg_drop {
 	SEG_NO_ROOM,	       /* growth that failed: file system full, limits, sandbox */
 	SEG_UNTRACKED_BLOCKS,  /* counted as allocated, but their free will not be (no block map) */
 	SEG_SECONDARY, /* events counted through a borrowed shard (in signal handlers, late in a thread) */
+	SEG_DEEPBOUND, /* libraries whose calls could not be turned to the hooks (RTLD_DEEPBIND) */
+	SEG_UNSEEN_FREES, /* blocks that were freed past the hooks: their address was given out again */
 	SEG_TRUTH_CHECKED, /* truth mode: stacks compared with the independent unwinder */
 	SEG_TRUTH_DIFFERENT,
 	SEG_DROP_COUNT = 16,

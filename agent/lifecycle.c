@@ -13,6 +13,7 @@
 #include "agent/modules.h"
 #include "agent/peak.h"
 #include "agent/real.h"
+#include "agent/record.h"
 #include "agent/rt/mem.h"
 #include "agent/rules.h"
 #include "agent/segment.h"
@@ -238,6 +239,8 @@ static bool start(void)
 		return false;
 	real_resolve();
 	go(read_session(find_variable(SEG_SESSION_VARIABLE)) && start_parts());
+	if (agent_live.active)
+		bootstrap_visit(record_early_alloc);
 	return agent_live.active;
 }
 

@@ -7,14 +7,23 @@
 #include "agent/rt/mem.h"
 
 struct real_functions real;
+void *(*real_dlopen)(const char *, int);
 static bool resolved;
 
 /* Holds its own address only once the loader has relocated this library. */
 static const void *const relocated = &relocated;
 
-enum { BOOTSTRAP_SIZE = 64 * 1024, BOOTSTRAP_HEADER = 16 };
+enum { BOOTSTRAP_SIZE = 64 * 1024 };
+struct bootstrap_header {
+	size_t size;
+	uintptr_t caller;
+	const void *next; /* the early block before this one */
+	uintptr_t reserved;
+};
 static _Alignas(16) char bootstrap[BOOTSTRAP_SIZE];
 static size_t bootstrap_used;
+static const void
+	*early; /* the last block that the program asked for before relocation: one thread, then */
 
 bool real_relocated(void)
 {
@@ -38,6 +47,33 @@ static void *next(const char *name)
 /* ISO C has no conversion from object to function pointers; POSIX promises that this works. */
 #define RESOLVE(field, name) (*(void **)(void *)&real.field = next(name))
 
+static struct real_hook hooks[] = {
+	{ "malloc", 0, 0 },	   { "free", 0, 0 },	       { "calloc", 0, 0 },
+	{ "realloc", 0, 0 },	   { "reallocarray", 0, 0 },   { "memalign", 0, 0 },
+	{ "aligned_alloc", 0, 0 }, { "posix_memalign", 0, 0 }, { "valloc", 0, 0 },
+	{ "pvalloc", 0, 0 },	   { "cfree", 0, 0 },	       { "malloc_usable_size", 0, 0 },
+};
+
+/* Ours are the first definitions, unless the program has its own: then those are what others should call. */
+static void note_hooks(void)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
+		hooks[i].hook = (uintptr_t)dlsym(RTLD_DEFAULT, hooks[i].name);
+		hooks[i].real = (uintptr_t)next(hooks[i].name);
+	}
+}
+
+const struct real_hook *real_hook_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
+		size_t n = rt_length(hooks[i].name);
+
+		if (hooks[i].hook && rt_length(name) == n && memcmp(name, hooks[i].name, n) == 0)
+			return &hooks[i];
+	}
+	return NULL;
+}
+
 void real_resolve(void)
 {
 	RESOLVE(malloc, "malloc");
@@ -53,14 +89,22 @@ void real_resolve(void)
 	RESOLVE(free_aligned_sized, "free_aligned_sized");
 	RESOLVE(malloc_usable_size, "malloc_usable_size");
 	RESOLVE(dlclose, "dlclose");
+	RESOLVE(iterate, "dl_iterate_phdr");
 	RESOLVE(find_object, "_dl_find_object");
 	RESOLVE(key_create, "pthread_key_create");
 	RESOLVE(key_set, "pthread_setspecific");
+	*(void **)(void *)&real_dlopen = next("dlopen");
+	note_hooks();
 	dlerror(); /* a failed look-up must not become the program's first error message */
 	__atomic_store_n(&resolved, true, __ATOMIC_RELEASE);
 }
 
-void *bootstrap_alloc(size_t alignment, size_t size)
+static struct bootstrap_header *header_of(const void *block)
+{
+	return (struct bootstrap_header *)block - 1;
+}
+
+void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller)
 {
 	size_t need, start;
 	char *block;
@@ -69,14 +113,22 @@ void *bootstrap_alloc(size_t alignment, size_t size)
 		alignment = 16;
 	if (size > BOOTSTRAP_SIZE || alignment > BOOTSTRAP_SIZE)
 		return NULL;
-	need = size + alignment + BOOTSTRAP_HEADER;
-	start = __atomic_fetch_add(&bootstrap_used, (need + 15) & ~15ul, __ATOMIC_RELAXED);
+	need = (size + alignment + sizeof(struct bootstrap_header) + 15) & ~15ul;
+	start = __atomic_fetch_add(&bootstrap_used, need, __ATOMIC_RELAXED);
 	if (start + need > BOOTSTRAP_SIZE)
 		return NULL;
-	block = bootstrap + start + BOOTSTRAP_HEADER;
+	block = bootstrap + start + sizeof(struct bootstrap_header);
 	block = (char *)(((uintptr_t)block + alignment - 1) & ~(alignment - 1));
-	memcpy(block - sizeof(size_t), &size, sizeof(size_t));
+	*header_of(block) = (struct bootstrap_header){ .size = size, .caller = caller, .next = early };
+	if (!real_relocated())
+		early = block;
 	return block;
+}
+
+void bootstrap_visit(void (*visit)(const void *block, size_t size, uintptr_t caller))
+{
+	for (const void *block = early; block; block = header_of(block)->next)
+		visit(block, header_of(block)->size, header_of(block)->caller);
 }
 
 bool bootstrap_owns(const void *block)
@@ -86,8 +138,5 @@ bool bootstrap_owns(const void *block)
 
 size_t bootstrap_size(const void *block)
 {
-	size_t size;
-
-	memcpy(&size, (const char *)block - sizeof(size_t), sizeof(size_t));
-	return size;
+	return header_of(block)->size;
 }

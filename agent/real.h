@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct dl_find_object;
+struct dl_phdr_info;
 
 struct real_functions {
 	void *(*malloc)(size_t);
@@ -29,6 +30,8 @@ struct real_functions {
 	void (*free_aligned_sized)(void *, size_t, size_t);
 	size_t (*malloc_usable_size)(void *);
 	int (*dlclose)(void *);
+	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *),
+		       void *); /* takes the loader's lock */
 	/* Tells the loaded object of an address; takes no lock (glibc 2.35).  NULL on older ones. */
 	int (*find_object)(void *, struct dl_find_object *);
 	int (*key_create)(unsigned int *, void (*)(void *));
@@ -36,6 +39,14 @@ struct real_functions {
 };
 
 extern struct real_functions real;
+extern void *(*real_dlopen)(const char *, int); /* apart, for the assembly of the hook */
+
+/* A hooked function by name: the hook, and what it stands before. */
+struct real_hook {
+	const char *name;
+	uintptr_t hook, real;
+};
+const struct real_hook *real_hook_of(const char *name);
 
 /* False until the loader has relocated this library: nothing outside of it can be reached before. */
 bool real_relocated(void);
@@ -44,7 +55,11 @@ bool real_ready(void);
 /* Looks everything up; the caller sees to it that this happens once. */
 void real_resolve(void);
 
-void *bootstrap_alloc(size_t alignment, size_t size); /* NULL when full */
+/* NULL when full.  `caller` is the address that the hook returns to. */
+void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller);
+/* Calls `visit` for the blocks that the program asked for before this library was relocated: those of our own look-ups
+ * are not among them. */
+void bootstrap_visit(void (*visit)(const void *block, size_t size, uintptr_t caller));
 bool bootstrap_owns(const void *block);
 size_t bootstrap_size(const void *block);
 

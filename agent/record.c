@@ -5,15 +5,53 @@
 #include "agent/counters.h"
 #include "agent/peak.h"
 #include "agent/segment.h"
+#include "agent/stack_tree.h"
 #include "agent/threads.h"
 #include "agent/truth.h"
+
+static void add_free(struct shard *shard, const void *block, const struct block *b, bool by_realloc)
+{
+	uint32_t node = b->node;
+	struct seg_counter *counter = counter_of(shard, &node);
+
+	counter_stamp(counter, peak_change(shard->counts, -(int64_t)b->size));
+	counter->frees++;
+	counter->freed_bytes += b->size;
+	counter->temporary += thread_self.last == block;
+	counter->reallocations += by_realloc;
+	shard->counts->live_blocks--;
+}
+
+/* The block's address was given out while it counted as live: its free went past us. */
+static void add_unseen_free(struct shard *shard, const struct block *b)
+{
+	segment_drop(SEG_UNSEEN_FREES, 1);
+	add_free(shard, NULL, b, false);
+}
+
+static void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
+{
+	struct seg_counter *counter = counter_of(shard, &node);
+	struct block former;
+
+	if (!block_put(block, node, size, &former))
+		segment_drop(SEG_UNTRACKED_BLOCKS, 1);
+	if (__builtin_expect(former.state == BLOCK_LIVE, 0)) {
+		add_unseen_free(shard, &former);
+		counter = counter_of(shard, &node);
+	}
+	counter_stamp(counter, peak_change(shard->counts, (int64_t)size));
+	counter->allocations++;
+	counter->bytes += size;
+	shard->counts->live_blocks++;
+	thread_self.last = block;
+}
 
 void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 {
 	bool borrowed;
 	struct shard *shard = shard_enter((uintptr_t)frame, &borrowed);
-	struct seg_counter *counter;
-	uint32_t node, epoch;
+	uint32_t node;
 
 	if (!shard) {
 		segment_drop(SEG_DROPPED_ALLOCS, 1);
@@ -22,15 +60,18 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 	}
 	node = stack_capture(&shard->stacks, frame);
 	truth_check(shard, frame, node);
-	counter = counter_of(shard, &node);
-	epoch = peak_change(shard->counts, (int64_t)size);
-	counter_stamp(counter, epoch);
-	counter->allocations++;
-	counter->bytes += size;
-	shard->counts->live_blocks++;
-	if (!block_put(block, node, size))
-		segment_drop(SEG_UNTRACKED_BLOCKS, 1);
-	thread_self.last = block;
+	add_alloc(shard, block, node, size);
+	shard_leave(shard, borrowed);
+}
+
+void record_early_alloc(const void *block, size_t size, uintptr_t caller)
+{
+	bool borrowed;
+	struct shard *shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
+
+	if (!shard)
+		return;
+	add_alloc(shard, block, stack_tree_child(SEG_ROOT_UNREADABLE, caller), size);
 	shard_leave(shard, borrowed);
 }
 
@@ -39,20 +80,12 @@ static void count_free(const void *block, const struct block *b, uintptr_t frame
 {
 	bool borrowed;
 	struct shard *shard = shard_enter(frame, &borrowed);
-	struct seg_counter *counter;
-	uint32_t node = b->node;
 
 	if (!shard) {
 		segment_drop(SEG_DROPPED_FREES, 1);
 		return;
 	}
-	counter = counter_of(shard, &node);
-	counter_stamp(counter, peak_change(shard->counts, -(int64_t)b->size));
-	counter->frees++;
-	counter->freed_bytes += b->size;
-	counter->temporary += thread_self.last == block;
-	counter->reallocations += by_realloc;
-	shard->counts->live_blocks--;
+	add_free(shard, block, b, by_realloc);
 	shard_leave(shard, borrowed);
 }
 
@@ -72,6 +105,14 @@ void record_free(const void *block, const uintptr_t *frame)
 	count_if_live(block, &b, (uintptr_t)frame, false);
 }
 
+void record_early_free(const void *block, const uintptr_t *frame)
+{
+	struct block b = block_take(block);
+
+	if (b.state == BLOCK_LIVE)
+		count_free(block, &b, (uintptr_t)frame, false);
+}
+
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame, bool moved)
 {
 	count_if_live(block, old, (uintptr_t)frame, moved);
@@ -79,6 +120,8 @@ void record_replaced(const void *block, const struct block *old, const uintptr_t
 
 void record_put_back(const void *block, const struct block *old)
 {
+	struct block former;
+
 	if (old->state == BLOCK_LIVE)
-		block_put(block, old->node, old->size);
+		block_put(block, old->node, old->size, &former);
 }

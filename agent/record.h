@@ -13,7 +13,11 @@
 #include "agent/blocks.h"
 
 void record_alloc(const void *block, size_t size, const uintptr_t *frame);
+/* An allocation of before the agent could start, of which only the calling address is known. */
+void record_early_alloc(const void *block, size_t size, uintptr_t caller);
 void record_free(const void *block, const uintptr_t *frame);
+/* The free of a bootstrap block, which may never have been recorded. */
+void record_early_free(const void *block, const uintptr_t *frame);
 /* The old block of a realloc that succeeded: `old` is what block_take said before the call.  `moved`: into a new block;
  * false: realloc(p, 0), which only frees. */
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame,

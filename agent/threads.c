@@ -161,12 +161,26 @@ static void end_thread(void *value)
 	peak_set_holders(-1);
 }
 
+/* The loader writes the main thread's TLS anew when it has relocated everything: calls of before that, in IFUNC resolvers,
+ * are forgotten there, but the shard knows its owner. */
+static struct shard *lost_shard(const struct thread *t)
+{
+	struct shard *first = segment->shard_count ? *shard_at(0) : NULL;
+
+	return first && first->owner == t ? first : NULL;
+}
+
 /* The thread's own shard, at its first event. */
 static struct shard *take_own(struct thread *t, uintptr_t frame)
 {
 	struct shard *shard;
 
 	t->busy = frame; /* what key_set may allocate goes to a borrowed shard */
+	shard = lost_shard(t);
+	if (shard) {
+		t->shard = shard;
+		return shard;
+	}
 	shard = acquire();
 	if (!shard) {
 		t->busy = 0;

@@ -10,7 +10,7 @@ setup() {
 	memtrack 127 run -o memtrack.dat ./missing
 	assert_one_error
 	assert_match err missing
-	memtrack 127 run -o memtrack.dat no-such-command-anywhere
+	PATH=/usr/bin:/bin memtrack 127 run -o memtrack.dat no-such-command-anywhere
 	assert_one_error
 	printf '#!/bin/sh\n' >plain
 	memtrack 126 run -o memtrack.dat ./plain
@@ -285,6 +285,7 @@ setup() {
 	local command wanted line
 	while read -r command wanted line; do
 		"$MEMTRACK" help | grep -Eq "^ +$command " || continue
+		[[ $line != --* ]] || has_option "$command" "${line%% *}" || continue
 		# shellcheck disable=SC2086
 		memtrack $wanted $command $line
 		assert_one_error 2 || fail "usage: $command $line"

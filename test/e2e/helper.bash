@@ -49,6 +49,16 @@ skip_unless_can() {
 	"$MEMTRACK" help | grep -Eq "^ +$1 " || skip "memtrack has no $1 yet"
 }
 
+# has_option COMMAND OPTION
+has_option() {
+	"$MEMTRACK" "$1" -h 2>/dev/null | grep -Eq -- "(^|[ ,])$2([=[ ]|\$)"
+}
+
+# skip_unless_option COMMAND OPTION: the same for options.
+skip_unless_option() {
+	has_option "$1" "$2" || skip "memtrack $1 has no $2 yet"
+}
+
 skip_unless_root() {
 	[ "$(id -u)" = 0 ] || skip "only root can do this"
 }

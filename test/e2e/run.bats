@@ -118,11 +118,13 @@ setup() {
 }
 
 @test "--trace none and memory_light" {
+	skip_unless_option run --trace
 	record --trace none "$B/basic"
 	record --trace memory_light "$B/basic"
 	expect_totals allocations=1012 allocated_bytes=3102000 peak_bytes=2012000
 	call 0 "$MEMTRACK" run --trace help
 	assert_match out callstack "list of channels"
+	has_option run --malloc || return 0
 	call 0 "$MEMTRACK" run --malloc help
 	assert_match out stomp "list of allocators"
 }
@@ -160,6 +162,7 @@ setup() {
 }
 
 @test "run --check: the verdict in one step" {
+	skip_unless_option run --check
 	call 0 "$MEMTRACK" run -q -o memtrack.dat --check '--max-leaked 2M' "$B/basic"
 	call 1 "$MEMTRACK" run -q -o memtrack.dat --check '--max-leaked 1M' "$B/basic"
 	assert_match err "large" "the site to blame"
@@ -179,6 +182,7 @@ setup() {
 }
 
 @test "--sample: unbiased estimates, marked as such" {
+	skip_unless_option run --sample
 	# 302000 blocks of 16 + 8 * (i % 50) bytes, 212 on average: about 64 million bytes, so 15600 samples of 4096.
 	record --sample 4096 "$B/steady" 300000
 	assert_between "$(total allocations)" $((302000 * 93 / 100)) $((302000 * 107 / 100)) "allocations (estimated)"

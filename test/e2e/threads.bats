@@ -81,3 +81,16 @@ setup() {
 	expect_order "in_destructor descend descend main"
 	assert_eq "$(query '[.sites[].stacks[] | select(.truncated)] | length')" 0 "truncated stacks"
 }
+
+@test "blocks that change hands at once: the threads' own account" {
+	local seed p
+	for seed in 1 2 3 4; do
+		record "$B/shuffle" $((seed * 3)) 200000 $seed
+		read -ra p <out
+		assert_eq "$(($(site_sum made allocations) + $(site_sum remade allocations)))" "${p[0]}" "allocations"
+		assert_eq "$(($(site_sum made allocated_bytes) + $(site_sum remade allocated_bytes)))" "${p[1]}" "bytes"
+		assert_eq "$(($(site_sum made leaked_blocks) + $(site_sum remade leaked_blocks)))" "${p[4]}" "blocks left"
+		assert_eq "$(($(site_sum made leaked_bytes) + $(site_sum remade leaked_bytes)))" "${p[5]}" "bytes left"
+		expect_totals reallocations="${p[3]}" unknown_frees=0 double_frees=0 dropped_events=0
+	done
+}

@@ -47,6 +47,7 @@ list() {
 	ownmalloc:          @ -DWITH=0 -o % ownmalloc.c
 	ownmalloc-mimalloc: @ -DWITH=1 -o % ownmalloc.c
 	ownmalloc-jemalloc: @ -DWITH=2 -o % ownmalloc.c
+	shuffle:            @ -o % shuffle.c
 	sizes:              @ -o % sizes.c
 	wrong:              @ -o % wrong.c -ldl
 	libwrapper.so:      @ -shared -fPIC -o % wrapper.c -ldl
