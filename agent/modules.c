@@ -12,7 +12,6 @@
 #include "agent/rt/mem.h"
 #include "agent/rt/sys.h"
 #include "agent/segment.h"
-#include "agent/stack_tree.h"
 
 uint32_t module_generation;
 uint32_t modules_closing;
@@ -260,29 +259,21 @@ bool module_unloaded(uint32_t module)
 	return module && module_at(module)->unloaded != 0;
 }
 
-void modules_check(void)
+bool modules_mark_unloaded(void)
 {
-	bool gone = false;
 	uint32_t count = __atomic_load_n(&segment->module_count, __ATOMIC_ACQUIRE);
+	bool gone = false;
 
-	if (!rt_lock_try(&growth_lock))
-		return;
 	for (uint32_t i = 1; i < count; i++) {
 		struct seg_module *m = module_at(i);
 		struct object object;
 
-		if (m->unloaded)
-			continue;
-		if (object_find(m->start, &object) && is_same(m, &object))
+		if (m->unloaded || (object_find(m->start, &object) && is_same(m, &object)))
 			continue;
 		m->unloaded = module_generation + 1;
 		gone = true;
 	}
-	if (gone)
-		stack_tree_forget_unloaded();
-	rt_unlock(&growth_lock);
-	if (gone)
-		__atomic_fetch_add(&module_generation, 1, __ATOMIC_RELEASE);
+	return gone;
 }
 
 bool modules_inherit(uint32_t count)

@@ -35,8 +35,9 @@ extern uint32_t module_generation;
 /* More than 0 while a dlclose runs: what is cached about addresses may be stale at any moment. */
 extern uint32_t modules_closing;
 
-/* After a dlclose: marks modules that are gone, raises the generation and tells the stack tree. */
-void modules_check(void);
+/* After a dlclose: marks modules that are gone; true when there were any.  Under the growth lock.  The caller tells the
+ * stack tree and raises the generation. */
+bool modules_mark_unloaded(void);
 /* In a forked child: enters the parent's first `count` modules into the new segment under their old indices. */
 bool modules_inherit(uint32_t count);
 

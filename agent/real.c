@@ -119,7 +119,8 @@ void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller)
 		return NULL;
 	block = bootstrap + start + sizeof(struct bootstrap_header);
 	block = (char *)(((uintptr_t)block + alignment - 1) & ~(alignment - 1));
-	*header_of(block) = (struct bootstrap_header){ .size = size, .caller = caller, .next = early };
+	*header_of(block) =
+		(struct bootstrap_header){ .size = size, .caller = caller, .next = early };
 	if (!real_relocated())
 		early = block;
 	return block;
