@@ -249,8 +249,8 @@ HOOK int dlclose(void *handle)
 		return real.dlclose(handle);
 	__atomic_fetch_add(&modules_closing, 1, __ATOMIC_SEQ_CST);
 	result = real.dlclose(handle);
-	agent_after_unloading();
-	__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
+	if (agent_after_unloading())
+		__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
 	return result;
 }
 

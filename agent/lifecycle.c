@@ -323,18 +323,19 @@ bool agent_wake(void)
 	}
 }
 
-void agent_after_unloading(void)
+bool agent_after_unloading(void)
 {
 	bool gone;
 
 	if (!rt_lock_try(&growth_lock))
-		return;
+		return false;
 	gone = modules_mark_unloaded();
 	if (gone)
 		stack_tree_forget_unloaded();
 	rt_unlock(&growth_lock);
 	if (gone)
 		__atomic_fetch_add(&module_generation, 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* A program that never allocates before main, or at all, is a process image too. */

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -82,7 +81,7 @@ struct waiting {
 	struct launch *launch;
 	const struct session *session;
 	struct watch *watch;
-	int signals, changes; /* signalfd, inotify */
+	int signals; /* signalfd */
 	bool target_ended, stop;
 };
 
@@ -121,14 +120,6 @@ static void take_signals(struct waiting *w)
 	}
 }
 
-static void drain(int fd)
-{
-	char buffer[4096];
-
-	while (read(fd, buffer, sizeof(buffer)) > 0)
-		;
-}
-
 static void say_waiting(const struct waiting *w)
 {
 	size_t running = watch_running(w->watch);
@@ -142,7 +133,7 @@ static void say_waiting(const struct waiting *w)
 static void wait_loop(struct waiting *w, bool quiet)
 {
 	struct pollfd fds[2] = { { .fd = w->signals, .events = POLLIN },
-				 { .fd = w->changes, .events = POLLIN } };
+				 { .fd = w->watch->changes, .events = POLLIN } };
 	unsigned ticks = 0, ticks_after = 0;
 
 	while (!w->stop && reap(w)) {
@@ -150,10 +141,8 @@ static void wait_loop(struct waiting *w, bool quiet)
 
 		if (ready > 0 && fds[0].revents)
 			take_signals(w);
-		if (ready > 0 && fds[1].revents) {
-			drain(w->changes);
+		if (ready > 0 && fds[1].revents)
 			session_refill(w->session);
-		}
 		watch_look(w->watch, false);
 		ticks++;
 		if (w->target_ended && ++ticks_after == SAY_AFTER_TICKS && !quiet)
@@ -168,14 +157,9 @@ void launch_wait(struct launch *launch, const struct session *session, struct wa
 	struct waiting w = { .launch = launch, .session = session, .watch = watch };
 
 	w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	w.changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (w.changes >= 0)
-		inotify_add_watch(w.changes, session->directory, IN_MOVED_FROM);
 	wait_loop(&w, quiet);
 	watch_look(watch, true);
 	launch->left_running = w.stop;
 	if (w.signals >= 0)
 		close(w.signals);
-	if (w.changes >= 0)
-		close(w.changes);
 }

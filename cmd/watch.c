@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,9 +35,18 @@ int watch_init(struct watch *watch, const char *directory)
 {
 	memset(watch, 0, sizeof(*watch));
 	watch->directory = strdup(directory);
+	watch->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watch->changes >= 0)
+		inotify_add_watch(watch->changes, directory, IN_MOVED_TO | IN_CREATE);
 	watch->tsc_start = cycles_now();
 	watch->monotonic_start = watch_now_ns();
 	return watch->directory ? 0 : -ENOMEM;
+}
+
+/* The names in the tree are parts of the images' paths. */
+static void forget_name(void *name)
+{
+	(void)name;
 }
 
 void watch_release(struct watch *watch)
@@ -46,6 +57,9 @@ void watch_release(struct watch *watch)
 		if (watch->images[i].fd >= 0)
 			close(watch->images[i].fd);
 	}
+	if (watch->changes >= 0)
+		close(watch->changes);
+	tdestroy(watch->names, forget_name);
 	free(watch->images);
 	free(watch->reaped);
 	free(watch->directory);
@@ -63,15 +77,13 @@ double watch_cycles_per_ns(const struct watch *watch)
 	return (double)(cycles_now() - watch->tsc_start) / (double)passed;
 }
 
-static bool is_known(const struct watch *watch, const char *name)
+static int compare_names(const void *a, const void *b)
 {
-	for (size_t i = watch->count; i-- > 0;)
-		if (strcmp(strrchr(watch->images[i].path, '/') + 1, name) == 0)
-			return true;
-	return false;
+	return strcmp(a, b);
 }
 
-static void add_image(struct watch *watch, const char *name, uint64_t base)
+/* Index of the new image, or -1. */
+static ssize_t add_image(struct watch *watch, const char *name, uint64_t base)
 {
 	struct watched *w;
 
@@ -80,27 +92,60 @@ static void add_image(struct watch *watch, const char *name, uint64_t base)
 
 		w = realloc(watch->images, room * sizeof(*w));
 		if (!w)
-			return;
+			return -1;
 		watch->images = w;
 		watch->room = room;
 	}
 	w = &watch->images[watch->count];
-	*w = (struct watched){ .fd = -1, .base = base, .sample_every_ns = FIRST_INTERVAL_NS };
-	if (asprintf(&w->path, "%s/%s", watch->directory, name) >= 0)
-		watch->count++;
+	*w = (struct watched){
+		.fd = -1, .base = base, .file = watch->count, .sample_every_ns = FIRST_INTERVAL_NS
+	};
+	if (asprintf(&w->path, "%s/%s", watch->directory, name) < 0)
+		return -1;
+	return (ssize_t)watch->count++;
 }
 
-static void find_images(struct watch *watch)
+/* A file of the directory: an image if it is claimed and new. */
+static void consider(struct watch *watch, const char *name)
+{
+	ssize_t index;
+
+	if (strncmp(name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) != 0 ||
+	    tfind(name, &watch->names, compare_names))
+		return;
+	index = add_image(watch, name, 0);
+	if (index >= 0)
+		tsearch(strrchr(watch->images[index].path, '/') + 1, &watch->names, compare_names);
+}
+
+static void read_directory(struct watch *watch)
 {
 	DIR *directory = opendir(watch->directory);
 	const struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
-		if (strncmp(entry->d_name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 &&
-		    !is_known(watch, entry->d_name))
-			add_image(watch, entry->d_name, 0);
+		consider(watch, entry->d_name);
 	if (directory)
 		closedir(directory);
+}
+
+/* What has come since the last look; the whole directory when events were lost. */
+static void find_images(struct watch *watch, bool thorough)
+{
+	_Alignas(struct inotify_event) char events[8192];
+	ssize_t size;
+
+	while (watch->changes >= 0 && (size = read(watch->changes, events, sizeof(events))) > 0)
+		for (char *at = events; at < events + size; at += sizeof(struct inotify_event)) {
+			const struct inotify_event *event = (const void *)at;
+
+			thorough |= (event->mask & IN_Q_OVERFLOW) != 0;
+			if (event->len)
+				consider(watch, event->name);
+			at += event->len;
+		}
+	if (thorough || watch->changes < 0)
+		read_directory(watch);
 }
 
 static int open_file(const struct watched *w)
@@ -128,18 +173,10 @@ static bool make_ready(struct watched *w)
 	return w->ready;
 }
 
-static bool has_living(const struct watch *watch, const char *path)
-{
-	for (size_t i = watch->count; i-- > 0;)
-		if (!watch->images[i].ended && strcmp(watch->images[i].path, path) == 0)
-			return true;
-	return false;
-}
-
 /* The regions that forked children have taken of a file since. */
-static void find_regions(struct watch *watch, size_t index)
+static void find_regions(struct watch *watch, size_t file)
 {
-	struct watched *w = &watch->images[index];
+	struct watched *w = &watch->images[file];
 	struct seg_header header;
 	int fd = open_file(w);
 	uint32_t taken = 0;
@@ -149,10 +186,15 @@ static void find_regions(struct watch *watch, size_t index)
 	if (image_read_header((struct image_source){ fd, 0 }, &header, NULL) == 0)
 		taken = header.regions_taken < SEG_REGIONS ? header.regions_taken : SEG_REGIONS;
 	leave_open(w, fd);
-	for (uint32_t r = w->regions_seen ? w->regions_seen : 1; r < taken; r++)
-		add_image(watch, strrchr(watch->images[index].path, '/') + 1, r * SEG_REGION_SIZE);
+	for (uint32_t r = w->regions_seen ? w->regions_seen : 1; r < taken; r++) {
+		const char *name = strrchr(watch->images[file].path, '/') + 1;
+		ssize_t index = add_image(watch, name, r * SEG_REGION_SIZE);
+
+		if (index >= 0)
+			watch->images[index].file = file;
+	}
 	if (taken)
-		watch->images[index].regions_seen = taken;
+		watch->images[file].regions_seen = taken;
 }
 
 static void find_all_regions(struct watch *watch, bool thorough)
@@ -160,8 +202,12 @@ static void find_all_regions(struct watch *watch, bool thorough)
 	size_t count = watch->count;
 
 	for (size_t i = 0; i < count; i++)
-		if (watch->images[i].base == 0 &&
-		    (thorough || has_living(watch, watch->images[i].path)))
+		watch->images[i].file_living = false;
+	for (size_t i = 0; i < count; i++)
+		if (!watch->images[i].ended)
+			watch->images[watch->images[i].file].file_living = true;
+	for (size_t i = 0; i < count; i++)
+		if (watch->images[i].file == i && (thorough || watch->images[i].file_living))
 			find_regions(watch, i);
 }
 
@@ -296,7 +342,7 @@ void watch_look(struct watch *watch, bool thorough)
 {
 	uint64_t now = watch_now_ns();
 
-	find_images(watch);
+	find_images(watch, thorough);
 	find_all_regions(watch, thorough);
 	for (size_t i = 0; i < watch->count; i++)
 		if (!watch->images[i].ended)

@@ -18,9 +18,11 @@
 struct watched {
 	char *path;	       /* of the segment file */
 	uint64_t base;	       /* of the region in it */
+	size_t file;	       /* index of the image in region 0 of the same file */
 	int fd;		       /* kept open while the process lives; -1 */
 	bool ready;	       /* header read */
 	uint32_t regions_seen; /* of its file; kept by the image in region 0 */
+	bool file_living;      /* a process of the file runs; likewise */
 	struct seg_header header;
 	bool ended;
 	bool status_known;
@@ -45,6 +47,8 @@ struct reaped {
 
 struct watch {
 	char *directory;
+	int changes; /* inotify on the directory: readable when files come or are claimed; -1 */
+	void *names; /* of the files known, for tfind(3) */
 	struct watched *images;
 	size_t count, room;
 	struct reaped *reaped;
@@ -55,8 +59,8 @@ struct watch {
 
 int watch_init(struct watch *watch, const char *directory) __attribute__((warn_unused_result));
 void watch_release(struct watch *watch);
-/* Finds new images, and takes a sample of each that is due.  Not `thorough`: passes over files none of whose processes
- * runs, which can only have gained an image by a process that was still silent when its parent ended. */
+/* Finds new images, and takes a sample of each that is due.  `thorough` reads the whole directory, and looks also into
+ * files none of whose processes runs: a process may have been silent until its parent had ended. */
 void watch_look(struct watch *watch, bool thorough);
 /* `pid` was reaped. */
 void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes);

@@ -193,3 +193,87 @@ setup() {
 	record --sample 1K "$B/manystacks" 13
 	assert_between "$(total allocated_bytes)" $((24 * 8192 * 70 / 100)) $((24 * 8192 * 130 / 100)) "bytes (estimated)"
 }
+
+@test "limits around memtrack: address space, descriptors" {
+	call 0 sh -c 'ulimit -v 1000000; exec "$0" run -q -o memtrack.dat "$1"' "$MEMTRACK" "$B/basic"
+	assert_empty err "stderr under ulimit -v"
+	forget
+	expect_totals allocations=1012 allocated_bytes=3102000 peak_bytes=2012000 dropped_events=0
+	call 0 sh -c 'ulimit -n 12; exec "$0" run -q -o memtrack.dat "$1" forks 20' "$MEMTRACK" "$B/procs"
+	assert_empty err "stderr under ulimit -n"
+	forget
+	expect_totals --all allocations=$((10 + 20 * 40))
+}
+
+@test "a limit on file size around memtrack: the program runs, and it is said why there is no recording" {
+	echo precious >memtrack.dat
+	call '*' sh -c 'ulimit -f 16; exec "$0" run -q -o memtrack.dat "$1" | cat' "$MEMTRACK" "$B/basic"
+	assert_eq "$(cat out)" "basic done" stdout
+	# Should it leave its session, this test does not.
+	sed -n "s/.*memtrack recover \(\/dev\/shm\/[^ ']*\).*/\1/p" err | xargs -r rm -rf
+	assert_match err "file size|limit|too large" "the reason"
+	assert_no_match err "nothing is lost" "a hint that is not true"
+	assert_eq "$(cat memtrack.dat)" precious "the old recording"
+}
+
+@test "a small /dev/shm is no obstacle" {
+	[ -d /dev/shm ] || skip "no /dev/shm"
+	local as=-m
+	[ "$(id -u)" = 0 ] || as=-rm
+	unshare $as -- mount -t tmpfs -o size=1m none /dev/shm 2>/dev/null || skip "no mount namespaces here"
+	# shellcheck disable=SC2016
+	call 0 unshare $as -- sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$0" run -q -o memtrack.dat "$1" 15' "$MEMTRACK" "$B/manystacks"
+	assert_empty err
+	expect_totals allocations=32768 stacks=32768 dropped_events=0
+}
+
+@test "60 processes alive at the same time" {
+	# shellcheck disable=SC2016
+	record sh -c 'for i in $(seq 60); do sleep 0.6 & done; wait'
+	assert_eq "$(query '[.processes[] | select(.command[0] == "sleep")] | length' --top 1)" 60 "images of sleep"
+}
+
+@test "memtrack under memtrack, and four at a time with one output" {
+	call 0 "$MEMTRACK" run -q -o outer.dat "$MEMTRACK" run -q -o memtrack.dat "$B/basic"
+	assert_empty err
+	expect_totals allocations=1012 allocated_bytes=3102000
+	memtrack 0 report --format json --top 1 outer.dat
+	local i jobs=()
+	for i in 1 2 3 4; do
+		"$MEMTRACK" run -q -o memtrack.dat "$B/chain" plain 2>>err.parallel &
+		jobs+=($!)
+	done
+	for i in "${jobs[@]}"; do
+		wait "$i"
+	done
+	assert_empty err.parallel
+	forget
+	expect_totals allocations=10
+	assert_eq "$(find . -name '*.tmp*' | wc -l)" 0 "temporary files left"
+}
+
+@test "memtrack killed while it works or writes: the old recording stays, recover has everything" {
+	local delay job
+	for delay in 0.2 0.5 0.8; do
+		rm -rf session
+		mkdir session
+		echo precious >memtrack.dat
+		"$MEMTRACK" run -q --session-dir session -o memtrack.dat "$B/manystacks" 16 2>err 3>&- 4>&- &
+		job=$!
+		sleep $delay
+		kill -KILL $job 2>/dev/null || true
+		wait $job || true
+		if [ "$(head -c 8 memtrack.dat)" = precious ]; then
+			# The program may have a moment to go.
+			for ((i = 0; i < 300; i++)); do
+				pgrep -f "$B/manystacks 16" >/dev/null || break
+				sleep 0.01
+			done
+			memtrack 0 recover -o memtrack.dat session
+		fi
+		assert_eq "$(cat memtrack.dat.old)" precious "the old recording"
+		rm -f memtrack.dat.old
+		forget
+		expect_totals allocations=65536 allocated_bytes=1572864 leaked_bytes=24
+	done
+}

@@ -105,9 +105,12 @@ static void read_row(struct record *r, char *line)
 	row->signal_frame = cies[r->cie].row.signal_frame;
 	word = strtok_r(NULL, " \n", &rest);
 	snprintf(row->cfa, sizeof(row->cfa), "%s", word);
-	for (unsigned i = 0; i < r->column_count && (word = strtok_r(NULL, " \n", &rest)); i++)
+	for (unsigned i = 0; i < r->column_count && (word = strtok_r(NULL, " \n", &rest)); i++) {
+		if (*word == '(' && i--) /* the name after a register's number, "r1 (rdx)" */
+			continue;
 		if (r->columns[i] >= 0)
 			snprintf(row->rules[r->columns[i]], sizeof(row->rules[0]), "%s", word);
+	}
 }
 
 /* An FDE of which readelf prints no rows has its CIE's. */
@@ -192,8 +195,6 @@ static bool ask_readelf(const char *path)
 
 static void expect_rule(const struct cfi_rule *rule, const char *text, bool is_ra)
 {
-	int other = register_number(text, strlen(text));
-
 	if (!*text)
 		assert_int_equal(rule->kind, CFI_SAME);
 	else if (strcmp(text, "u") == 0 && is_ra)
@@ -212,8 +213,8 @@ static void expect_rule(const struct cfi_rule *rule, const char *text, bool is_r
 		assert_int_equal(rule->kind, CFI_REGISTER);
 	if (rule->kind == CFI_OFFSET || rule->kind == CFI_VAL_OFFSET)
 		assert_int_equal(rule->value, strtol(text + 1, NULL, 10));
-	if (rule->kind == CFI_REGISTER)
-		assert_int_equal(rule->value, other);
+	if (rule->kind == CFI_REGISTER) /* "r8" is DWARF's number 8 */
+		assert_int_equal(rule->value, strtol(text + 1, NULL, 10));
 }
 
 static void expect_row(const struct cfi_row *row, const struct expected *e)
