@@ -105,12 +105,10 @@ static struct seg_counter *find(const struct shard *shard, uint32_t node)
 	}
 }
 
-struct seg_counter *counter_of(struct shard *shard, uint32_t *node)
+struct seg_counter *counter_find(struct shard *shard, uint32_t *node)
 {
-	struct seg_counter *c = shard->last;
+	struct seg_counter *c;
 
-	if (c && c->node == *node)
-		return c;
 	if (*node < SEG_FIRST_NODE) {
 		*node = SEG_UNATTRIBUTED;
 		return &shard->counts->none;

@@ -8,9 +8,16 @@
 #include "agent/layout.h"
 #include "agent/threads.h"
 
+struct seg_counter *counter_find(struct shard *shard, uint32_t *node);
+
 /* The shard's counter for a stack.  Never NULL: events without a stack, and those that find no room, go to the shard's
  * `none`.  *node becomes SEG_UNATTRIBUTED then. */
-struct seg_counter *counter_of(struct shard *shard, uint32_t *node);
+static inline struct seg_counter *counter_of(struct shard *shard, uint32_t *node)
+{
+	struct seg_counter *last = shard->last;
+
+	return __builtin_expect(last && last->node == *node, 1) ? last : counter_find(shard, node);
+}
 
 /* Before a change in epoch `epoch`: saves what was live at the maximum.  See peak.h. */
 static inline void counter_stamp(struct seg_counter *c, uint32_t epoch)

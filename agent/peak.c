@@ -83,37 +83,11 @@ static uint32_t publish(int64_t bytes)
 	return raised ? before : a.epoch;
 }
 
-static uint32_t change_single(int64_t total)
+uint32_t peak_change_common(struct seg_shard *shard)
 {
-	struct seg_header *s = segment;
+	int64_t pending = shard->live_bytes - shard->published;
+	uint64_t quantum = __atomic_load_n(&segment->quantum, __ATOMIC_RELAXED);
 
-	if (total > s->single_max) {
-		s->single_max = total;
-		s->single_at_max = 1;
-		s->peak_tsc = arch_cycles();
-	} else if (s->single_at_max) {
-		s->single_at_max = 0;
-		s->single_epoch = (s->single_epoch + 1) & SEG_EPOCH_MASK;
-	}
-	return s->single_epoch;
-}
-
-uint32_t peak_change(struct seg_shard *shard, int64_t bytes)
-{
-	int64_t pending;
-	uint64_t quantum;
-
-	shard->live_bytes += bytes;
-	/* Acquire: pairs with peak_go_common, which sets up the common account first. */
-	if (!__atomic_load_n(&segment->several, __ATOMIC_ACQUIRE)) {
-		uint32_t epoch = change_single(shard->live_bytes);
-
-		if (!__atomic_load_n(&segment->several, __ATOMIC_ACQUIRE))
-			return epoch;
-		/* A signal handler or a new thread opened the common account just now: what it missed goes there. */
-	}
-	pending = shard->live_bytes - shard->published;
-	quantum = __atomic_load_n(&segment->quantum, __ATOMIC_RELAXED);
 	if (quantum && (uint64_t)(pending < 0 ? -pending : pending) <= quantum)
 		return (uint32_t)(__atomic_load_n(&segment->packed[1], __ATOMIC_RELAXED) >> 33);
 	shard->published = shard->live_bytes;

@@ -15,10 +15,35 @@
 
 #include <stdint.h>
 
+#include "agent/arch.h"
 #include "agent/layout.h"
+#include "agent/segment.h"
+
+uint32_t peak_change_common(struct seg_shard *shard);
 
 /* Accounts for a change of `bytes` by the shard's owner and returns the epoch that the changed counter belongs to. */
-uint32_t peak_change(struct seg_shard *shard, int64_t bytes);
+static inline uint32_t peak_change(struct seg_shard *shard, int64_t bytes)
+{
+	struct seg_header *s = segment;
+	int64_t total = shard->live_bytes += bytes;
+
+	/* Acquire: pairs with peak_go_common, which sets up the common account first. */
+	if (__builtin_expect(__atomic_load_n(&s->several, __ATOMIC_ACQUIRE), 0))
+		return peak_change_common(shard);
+	if (total > s->single_max) {
+		s->single_max = total;
+		s->single_at_max = 1;
+		s->peak_tsc = arch_cycles();
+	} else if (s->single_at_max) {
+		s->single_at_max = 0;
+		s->single_epoch = (s->single_epoch + 1) & SEG_EPOCH_MASK;
+	}
+	/* A signal handler or a new thread may have opened the common account just now: what it missed goes there. */
+	if (__builtin_expect(__atomic_load_n(&s->several, __ATOMIC_ACQUIRE), 0))
+		return peak_change_common(shard);
+	return s->single_epoch;
+}
+
 /* From the first shard's exact account to the common one, before a second shard is used. */
 void peak_go_common(struct seg_shard *first);
 /* Publishes what is left, when a thread gives its shard back; and adapts the quantum to the number of threads. */

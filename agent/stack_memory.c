@@ -47,12 +47,10 @@ static bool find_own(struct stack_memory *m, uintptr_t sp)
 	return false;
 }
 
-void stack_memory_enter(struct stack_memory *m, uintptr_t sp)
+void stack_memory_enter_slowly(struct stack_memory *m, uintptr_t sp)
 {
 	uintptr_t page = sp & ~(RT_PAGE - 1);
 
-	if (sp >= m->own_low && sp < m->own_high)
-		return;
 	if (!m->own_high && find_own(m, sp))
 		return;
 	if (sp >= m->foreign_low && sp < m->foreign_high)

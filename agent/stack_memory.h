@@ -19,9 +19,15 @@ struct stack_memory {
 void stack_memory_start(uintptr_t main_high, uintptr_t main_size);
 /* Forgets what the shard's former thread knew. */
 void stack_memory_reset(struct stack_memory *memory);
-/* The walk begins at `sp`, which is on the running thread's current stack. */
-void stack_memory_enter(struct stack_memory *memory, uintptr_t sp);
+void stack_memory_enter_slowly(struct stack_memory *memory, uintptr_t sp);
 bool stack_memory_probe(struct stack_memory *memory, uintptr_t address);
+
+/* The walk begins at `sp`, which is on the running thread's current stack. */
+static inline void stack_memory_enter(struct stack_memory *m, uintptr_t sp)
+{
+	if (__builtin_expect(sp < m->own_low || sp >= m->own_high, 0))
+		stack_memory_enter_slowly(m, sp);
+}
 
 static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t address)
 {

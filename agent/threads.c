@@ -17,7 +17,7 @@ enum {
 
 __thread struct thread thread_self;
 
-static uint32_t image_serial = 1;
+uint32_t thread_image = 1;
 static struct shard **shards[SEG_SHARD_CHUNKS]; /* by index */
 static uint64_t
 	free_list; /* low half: index + 1 of the first free shard; high half: changes, against ABA */
@@ -134,7 +134,7 @@ static struct shard *acquire(void)
 	return shard;
 }
 
-static void release(struct shard *shard)
+void shard_give_back(struct shard *shard)
 {
 	peak_settle(shard->counts);
 	shard->owner = NULL;
@@ -149,7 +149,7 @@ static void end_thread(void *value)
 	struct thread *t = &thread_self;
 	struct shard *shard = t->shard;
 
-	if (!shard || t->image != image_serial || t->busy)
+	if (!shard || t->image != thread_image || t->busy)
 		return;
 	if (t->destructor_rounds++ < ROUNDS) {
 		real.key_set(end_key, value);
@@ -157,7 +157,7 @@ static void end_thread(void *value)
 	}
 	t->shard = NULL;
 	t->ended = true;
-	release(shard);
+	shard_give_back(shard);
 	peak_set_holders(-1);
 }
 
@@ -205,13 +205,13 @@ static bool is_stale(const struct thread *t, uintptr_t frame)
 	       frame >= m->own_low;
 }
 
-__attribute__((noinline)) static struct shard *enter_slow(uintptr_t frame, bool *borrowed)
+struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed)
 {
 	struct thread *t = &thread_self;
 	struct shard *shard;
 
-	if (t->image != image_serial) {
-		*t = (struct thread){ .image = image_serial, .last = t->last, .ended = t->ended };
+	if (t->image != thread_image) {
+		*t = (struct thread){ .image = thread_image, .last = t->last, .ended = t->ended };
 		/* The thread that forked keeps what it set for its end. */
 	}
 	if (t->busy && t->shard && is_stale(t, frame)) {
@@ -232,30 +232,6 @@ __attribute__((noinline)) static struct shard *enter_slow(uintptr_t frame, bool 
 	return shard;
 }
 
-struct shard *shard_enter(uintptr_t frame, bool *borrowed)
-{
-	struct thread *t = &thread_self;
-
-	*borrowed = false;
-	if (__builtin_expect(t->shard && !t->busy && t->image == image_serial, 1)) {
-		t->busy = frame;
-		/* The compiler must not move what follows before the mark: a signal may come at any instruction. */
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		return t->shard;
-	}
-	return enter_slow(frame, borrowed);
-}
-
-void shard_leave(struct shard *shard, bool borrowed)
-{
-	if (borrowed) {
-		release(shard);
-		return;
-	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&thread_self.busy, 0, __ATOMIC_RELEASE);
-}
-
 void threads_start(void)
 {
 	has_end_key = real.key_create && real.key_set && real.key_create(&end_key, end_thread) == 0;
@@ -263,7 +239,7 @@ void threads_start(void)
 
 void threads_forget(void)
 {
-	image_serial++;
+	thread_image++;
 	free_list = 0;
 	for (unsigned i = 0; i < SEG_SHARD_CHUNKS; i++)
 		shards[i] = NULL;

@@ -48,10 +48,36 @@ _Static_assert(sizeof(struct thread) <= 256, "glibc keeps little room for librar
 
 extern __thread struct thread thread_self;
 
+extern uint32_t thread_image; /* serial number of this process image */
+
+struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed);
+void shard_give_back(struct shard *shard);
+
 /* A shard for one event that begins at hook frame `frame`; NULL: not to be had, the event is dropped.  *borrowed: to be
  * given back by shard_leave. */
-struct shard *shard_enter(uintptr_t frame, bool *borrowed);
-void shard_leave(struct shard *shard, bool borrowed);
+static inline struct shard *shard_enter(uintptr_t frame, bool *borrowed)
+{
+	struct thread *t = &thread_self;
+
+	*borrowed = false;
+	if (__builtin_expect(t->shard && !t->busy && t->image == thread_image, 1)) {
+		t->busy = frame;
+		/* The compiler must not move what follows before the mark: a signal may come at any instruction. */
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		return t->shard;
+	}
+	return shard_enter_slowly(frame, borrowed);
+}
+
+static inline void shard_leave(struct shard *shard, bool borrowed)
+{
+	if (__builtin_expect(borrowed, 0)) {
+		shard_give_back(shard);
+		return;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&thread_self.busy, 0, __ATOMIC_RELEASE);
+}
 
 /* A shard of nobody's, for what a forked child inherits; NULL: no room. */
 struct shard *shard_new(void);
