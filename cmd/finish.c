@@ -65,8 +65,8 @@ static void print_summary(const struct collect_summary *s, const char *output)
 		msg_info("wrote '%s'; next: memtrack report --top 20 '%s'", output, output);
 }
 
-bool finish_session(const struct watch *watched, const struct finish_options *options,
-		    const char *recorded_options)
+enum finished finish_session(const struct watch *watched, const struct finish_options *options,
+			     const char *recorded_options)
 {
 	bool visible = !options->quiet && isatty(STDERR_FILENO);
 	struct diag diag = { 0 };
@@ -92,13 +92,13 @@ bool finish_session(const struct watch *watched, const struct finish_options *op
 	if (*collect.agent)
 		free((char *)collect.agent);
 	clear_progress();
-	if (error == -ENOENT && !watched->count)
-		return false; /* the caller knows why nothing was recorded */
+	if (error == -ENOENT)
+		return FINISHED_EMPTY;
 	if (error) {
 		msg_diag(&diag);
-		return false;
+		return FINISHED_FAILED;
 	}
 	if (!options->quiet)
 		print_summary(&summary, options->output);
-	return true;
+	return FINISHED_WRITTEN;
 }

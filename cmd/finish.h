@@ -17,8 +17,14 @@ struct finish_options {
 	bool quiet;
 };
 
-/* Writes the recording; prints errors, warnings and (unless quiet) the summary.  True when it was written. */
-bool finish_session(const struct watch *watched, const struct finish_options *options,
-		    const char *recorded_options);
+enum finished {
+	FINISHED_WRITTEN,
+	FINISHED_EMPTY,	 /* no process image holds anything: nothing was written, nothing said */
+	FINISHED_FAILED, /* the segments are as they were; the error was printed */
+};
+
+/* Writes the recording; prints errors, warnings and (unless quiet) the summary. */
+enum finished finish_session(const struct watch *watched, const struct finish_options *options,
+			     const char *recorded_options);
 
 #endif

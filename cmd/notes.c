@@ -17,9 +17,11 @@ static const struct line lines[] = {
 	  "(see allocations without a stack)" },
 	{ SEG_LOST_CHILDREN,
 	  "forked children are missing: they could not reach the session directory" },
-	{ SEG_DEEPBOUND, "libraries opened with RTLD_DEEPBIND call the C library's malloc directly: not recorded" },
-	{ SEG_UNSEEN_FREES, "blocks were freed without a call of free that can be seen; they count as freed when their "
-			    "address was given out again" },
+	{ SEG_DEEPBOUND,
+	  "libraries opened with RTLD_DEEPBIND call the C library's malloc directly: not recorded" },
+	{ SEG_UNSEEN_FREES,
+	  "blocks were freed without a call of free that can be seen; they count as freed when their "
+	  "address was given out again" },
 	{ SEG_TRUTH_CHECKED, "truth mode: stacks compared with an independent unwinder" },
 	{ SEG_TRUTH_DIFFERENT, "truth mode: stacks that differ" },
 	{ SEG_UNTRACKED_BLOCKS,

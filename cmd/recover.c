@@ -82,26 +82,23 @@ static int recover(const char *directory, struct recover_options *o)
 {
 	struct watch watch;
 	size_t running;
-	bool written;
+	enum finished finished;
 
 	if (watch_init(&watch, directory) < 0)
 		die(STATUS_BAD_INPUT, "out of memory");
 	watch_look(&watch, true);
 	running = watch_running(&watch);
-	if (!watch.count) {
-		msg_error("'%s' holds no recorded process", directory);
-		watch_release(&watch);
-		return STATUS_BAD_INPUT;
-	}
 	if (running)
 		msg_warn(
 			"%zu recorded process%s still running: the recording shows the state now, and '%s' is kept",
 			running, running == 1 ? " is" : "es are", directory);
-	written = finish_session(&watch, &o->finish, "recovered");
+	finished = finish_session(&watch, &o->finish, "recovered");
 	watch_release(&watch);
-	if (written && !running && !o->keep)
+	if (finished == FINISHED_EMPTY)
+		msg_error("'%s' holds no recorded process", directory);
+	if (finished == FINISHED_WRITTEN && !running && !o->keep)
 		session_remove(directory);
-	return written ? STATUS_GOOD : STATUS_BAD_INPUT;
+	return finished == FINISHED_WRITTEN ? STATUS_GOOD : STATUS_BAD_INPUT;
 }
 
 static int cmd_recover(int argc, char **argv)

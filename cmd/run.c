@@ -108,16 +108,6 @@ static int status_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Nothing was recorded, and nobody has said why yet. */
-static void explain_nothing(const char *name, const struct program_facts *facts)
-{
-	if (cannot_record(facts))
-		return;
-	msg_warn("nothing was recorded: memtrack's library did not start in '%s'", name);
-	msg_hint(
-		"a program that is static, set-user-id, or sandboxed away from the session directory cannot be recorded");
-}
-
 struct run {
 	struct run_options options;
 	struct session session;
@@ -156,54 +146,65 @@ static int start(struct run *run, char **argv, struct diag *diag)
 	return error;
 }
 
-/* Writes the recording; true when there is nothing left to keep the session for. */
-static bool finish(struct run *run, char **argv)
+/* Nothing was recorded: says why, unless it was said at the start.  Returns the status of run. */
+static int explain_nothing(const struct run *run, const char *name)
+{
+	if (cannot_record(&run->facts))
+		return status_of(run->launch.status);
+	if (run->watch.count) {
+		msg_error("nothing was recorded: no room in session directory '%s'",
+			  run->session.directory);
+		msg_hint("--session-dir DIR names another place");
+		return STATUS_RUN_FAILED;
+	}
+	msg_warn("nothing was recorded: memtrack's library did not start in '%s'", name);
+	msg_hint(
+		"programs that are static, set-user-id, or kept from the session directory cannot be recorded");
+	return status_of(run->launch.status);
+}
+
+/* Writes the recording and returns the status of run. */
+static int finish(struct run *run, char **argv)
 {
 	struct diag diag = { 0 };
 	char *output = output_expand(run->options.output, run->launch.pid, argv[0], &diag);
+	enum finished finished = FINISHED_FAILED;
 	char text[256];
-	bool written = false;
 
-	if (!output) {
-		msg_diag(&diag);
-		return false;
-	}
 	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth,
 		 run->options.follow);
 	run->options.finish.output = output;
-	if (run->watch.count)
-		written = finish_session(&run->watch, &run->options.finish, text);
+	if (output)
+		finished = finish_session(&run->watch, &run->options.finish, text);
 	else
-		explain_nothing(argv[0], &run->facts);
+		msg_diag(&diag);
 	free(output);
-	return written || !run->watch.count;
+	if (finished == FINISHED_FAILED) {
+		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording",
+			 run->session.directory);
+		return STATUS_RUN_FAILED;
+	}
+	session_remove(run->session.directory);
+	return finished == FINISHED_WRITTEN ? status_of(run->launch.status)
+					    : explain_nothing(run, argv[0]);
 }
 
 static int run_target(struct run *run, char **argv)
 {
 	struct diag diag = { 0 };
-	int status;
 
 	if (start(run, argv, &diag)) {
 		msg_diag(&diag);
 		return STATUS_RUN_FAILED;
 	}
-	signal(SIGXFSZ,
-	       SIG_IGN); /* a size limit is an error to report; after the start, so that the target has its own */
+	/* A size limit is an error to report.  After the start, so that the target has its own. */
+	signal(SIGXFSZ, SIG_IGN);
 	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
 	if (run->launch.exec_error) {
 		session_remove(run->session.directory);
 		return report_missing(argv[0], run->launch.exec_error);
 	}
-	status = status_of(run->launch.status);
-	if (finish(run, argv)) {
-		session_remove(run->session.directory);
-	} else {
-		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording",
-			 run->session.directory);
-		status = STATUS_RUN_FAILED;
-	}
-	return status;
+	return finish(run, argv);
 }
 
 static int cmd_run(int argc, char **argv)

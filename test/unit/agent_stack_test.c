@@ -1037,13 +1037,10 @@ NOINLINE static void dive_nonsense(struct walker *w, unsigned depth)
 	char room[64];
 
 	use(room);
-	if (depth) {
+	if (depth)
 		dive_nonsense(w, depth - 1);
-	} else {
-		capture(w);
-		for (unsigned i = 0; i < 50; i++)
-			capture_nonsense(w);
-	}
+	for (unsigned i = 0; i < 50 && !depth; i++)
+		capture_nonsense(w);
 	use(room);
 }
 
@@ -1054,8 +1051,7 @@ static void fiber_of_nonsense(void)
 	yield(self, &self->flows[0]);
 }
 
-/* Whatever the bytes: the walk ends, reads nothing that cannot be read (the stack ends at such memory), and
- * leaves nothing that a true capture would believe. */
+/* Whatever the bytes: the walk ends, and reads nothing that cannot be read (the stack ends at such memory). */
 static void test_nonsense(void **state)
 {
 	struct walker *w = new_walker(8, 1, 1);
@@ -1072,7 +1068,47 @@ static void test_nonsense(void **state)
 		      nonsense.roots[SEG_ROOT_COMPLETE], nonsense.roots[SEG_ROOT_NO_UNWIND],
 		      nonsense.roots[SEG_ROOT_UNREADABLE], nonsense.roots[SEG_ROOT_BAD_FRAME]);
 	assert_int_equal(nonsense.wrong, 0);
-	end_walker(w, 600);
+	end_walker(w, 0);
+}
+
+/* Replaces the return address of the n-th caller that returns to where this one does, for one capture. */
+NOINLINE static void capture_cut_off(struct walker *w, unsigned n, uintptr_t value)
+{
+	volatile uintptr_t *frame = __builtin_frame_address(0), *slot = frame + 1;
+	uintptr_t address;
+
+	while (n)
+		n -= *++slot == w->bare_return;
+	address = *slot;
+	*slot = value;
+	stack_capture(&w->cache, (const uintptr_t *)frame);
+	*slot = address;
+	for (unsigned i = 0; i < 2; i++)
+		capture(w);
+}
+
+NOINLINE static void dive_cut_off(struct walker *w, unsigned depth, unsigned n, uintptr_t value)
+{
+	w->bare_return = (uintptr_t)__builtin_return_address(0);
+	if (depth)
+		dive_cut_off(w, depth - 1, n, value);
+	else
+		capture_cut_off(w, n, value);
+	use(w);
+}
+
+/* A walk that ended early at a word that was 0 or no address: the next one does not end there when the word is
+ * another. */
+static void test_former_end_is_not_believed(void **state)
+{
+	static const uintptr_t values[] = { 0, 1, 0x1000, 1ul << 47, UINTPTR_MAX };
+	struct walker *w = new_walker(8, 1, 1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		for (unsigned n = 1; n < 12; n++)
+			dive_cut_off(w, 15, n, values[i]);
+	end_walker(w, 100);
 }
 
 /* A hook's frame that cannot be reached from the frames of the agent itself, so that no full walk can begin:
@@ -1144,6 +1180,7 @@ int main(void)
 		cmocka_unit_test(test_endless_recursion),
 		cmocka_unit_test(test_code_without_tables),
 		cmocka_unit_test(test_interrupted_anywhere),
+		cmocka_unit_test(test_former_end_is_not_believed),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_no_way_to_the_hook),
 	};
