@@ -23,7 +23,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
 	liblzma-dev uthash-dev
 TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace gdb libunwind-dev mandoc shellcheck valgrind heaptrack \
-	sqlite3 git python3 binutils redis-server redis-tools
+	sqlite3 git python3 binutils util-linux procps libc6-dev
 
 # -- flags ------------------------------------------------------------------------------------------
 

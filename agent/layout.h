@@ -23,8 +23,8 @@
 #define SEG_MAGIC	   0x3130474553544d4dull /* "MMTSEG01" */
 #define SEG_LAYOUT_VERSION 1u
 
-/* The variable by which the agent finds its session: "OPTIONS:DIRECTORY", see session.h.  OPTIONS is
- * a comma list of key=value (depth, buckets, follow, image); the directory is absolute. */
+/* The variable by which the agent finds its session: "OPTIONS:DIRECTORY".  OPTIONS is a comma list of key=number
+ * (depth, buckets, follow: record forked children, only: the one pid to record); the directory is absolute. */
 #define SEG_SESSION_VARIABLE "MEMTRACK_SESSION"
 #define SEG_SPARE_PREFIX     "spare." /* unclaimed segments: spare.0 ... spare.(SEG_SPARES - 1) */
 #define SEG_IMAGE_PREFIX     "image." /* claimed: image.PID.TSC-in-hex */
@@ -38,7 +38,9 @@
 #define SEG_REGION_SIZE (16ull << 30)
 #define SEG_REGIONS	64u
 #define SEG_FILE_SIZE	(SEG_REGION_SIZE * SEG_REGIONS)
-#define SEG_WINDOW	(32ull << 20) /* mapped at once by the agent; more is mapped on need */
+#define SEG_SMALLEST \
+ (1ull << 20) /* a file may be shorter, under a file size limit, but not than this */
+#define SEG_WINDOW (32ull << 20) /* mapped at once by the agent; more is mapped on need */
 
 /* Node ids below SEG_FIRST_NODE are roots: the parent of a stack's outermost frame says why it is outermost. */
 enum seg_root {

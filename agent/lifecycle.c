@@ -37,6 +37,7 @@ enum { DIRECTORY_SIZE = 4200, MAIN_STACK_MOST = 1 << 30 };
 static struct {
 	char directory[DIRECTORY_SIZE];
 	uint32_t depth, buckets;
+	uint32_t only; /* record just the process of this pid; 0: all */
 	bool follow;
 } session = { .depth = 256, .buckets = 16384, .follow = true };
 
@@ -102,7 +103,7 @@ static uint32_t read_number(const char **at)
 	return value;
 }
 
-/* "depth=N,buckets=N,follow=N:/directory" */
+/* "depth=N,buckets=N,follow=N,only=PID:/directory" */
 static bool read_session(const char *text)
 {
 	if (!text)
@@ -114,12 +115,16 @@ static bool read_session(const char *text)
 			session.buckets = read_number(&text);
 		else if (key_is(&text, "follow="))
 			session.follow = read_number(&text) != 0;
+		else if (key_is(&text, "only="))
+			session.only = read_number(&text);
 		else
 			text++;
 	}
 	if (*text != ':' || text[1] != '/' || rt_length(text + 1) >= sizeof(session.directory))
 		return false;
 	memcpy(session.directory, text + 1, rt_length(text + 1) + 1);
+	if (session.only && session.only != (uint32_t)rt_syscall3(SYS_getpid, 0, 0, 0))
+		return false;
 	return session.depth >= 1 && session.buckets >= 64 &&
 	       !(session.buckets & (session.buckets - 1));
 }

@@ -10,8 +10,9 @@
 #define LOW_MASK ((1ull << SEG_PACKED_BITS) - 1)
 
 enum {
-	QUANTUM_MIN = 256,
-	ERROR_SHARE = 2000 /* all threads' quanta together: 1/2000 of the peak */
+	QUANTUM_MIN = 128, /* bytes: below that, threads with small heaps would only publish */
+	ERROR_SHARE =
+		4000, /* all threads' quanta together: 1/4000 of the peak, when above the minimum */
 };
 
 static void pack(const struct seg_account *a, uint64_t word[2])
@@ -51,12 +52,13 @@ static void adapt_quantum(uint64_t max)
 		__atomic_store_n(&segment->quantum, quantum, __ATOMIC_RELAXED);
 }
 
-/* What may be unpublished while several threads run: at most this much, whatever the quanta were on the way here. */
+/* What may be unpublished while several threads run: their quanta now, and what remains of larger quanta of when there
+ * were fewer threads. */
 static void note_raise(uint64_t max)
 {
 	uint32_t holders = __atomic_load_n(&segment->held_shards, __ATOMIC_RELAXED);
-	uint64_t error =
-		holders > 1 ? max / (ERROR_SHARE / 2) + (uint64_t)holders * QUANTUM_MIN : 0;
+	uint64_t share = max / ERROR_SHARE, least = (uint64_t)holders * QUANTUM_MIN;
+	uint64_t error = holders > 1 ? share + (share > least ? share : least) : 0;
 
 	__atomic_store_n(&segment->peak_tsc, arch_cycles(), __ATOMIC_RELAXED);
 	__atomic_store_n(&segment->peak_error, error, __ATOMIC_RELAXED);

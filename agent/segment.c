@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "agent/arch.h"
@@ -61,15 +62,29 @@ static bool take_spare(const char *directory, int32_t pid, const char *path)
 	return false;
 }
 
+/* The size for a file of our own making: to ask for more than RLIMIT_FSIZE would kill the target by SIGXFSZ.  0: none. */
+static uint64_t allowed_size(void)
+{
+	struct rlimit limit;
+
+	if (rt_failed(rt_syscall3(SYS_getrlimit, RLIMIT_FSIZE, (long)&limit, 0)))
+		return 0;
+	if (limit.rlim_cur >= SEG_FILE_SIZE)
+		return SEG_FILE_SIZE;
+	return limit.rlim_cur >= SEG_SMALLEST ? limit.rlim_cur & ~(RT_PAGE - 1) : 0;
+}
+
 /* Without a launcher to make spares in time the agent makes its own file. */
 static int open_file(const char *directory, int32_t pid, const char *path)
 {
+	uint64_t size;
 	long fd;
 
 	if (take_spare(directory, pid, path))
 		return (int)rt_syscall3(SYS_open, (long)path, OPEN_FLAGS, 0);
-	fd = rt_syscall3(SYS_open, (long)path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
-	if (!rt_failed(fd) && rt_failed(rt_syscall3(SYS_ftruncate, fd, SEG_FILE_SIZE, 0))) {
+	size = allowed_size();
+	fd = size ? rt_syscall3(SYS_open, (long)path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600) : -1;
+	if (!rt_failed(fd) && rt_failed(rt_syscall3(SYS_ftruncate, fd, (long)size, 0))) {
 		rt_syscall3(SYS_close, fd, 0, 0);
 		rt_syscall3(SYS_unlink, (long)path, 0, 0);
 		return -1;
@@ -80,16 +95,19 @@ static int open_file(const char *directory, int32_t pid, const char *path)
 static bool map_first_window(int fd)
 {
 	long size = rt_syscall3(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+	uint64_t length = SEG_WINDOW;
 	long p;
 
-	if (rt_failed(size) || size < (long)SEG_WINDOW)
+	if (rt_failed(size) || size < (long)SEG_SMALLEST)
 		return false;
-	p = rt_syscall6(SYS_mmap, 0, SEG_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (size < (long)SEG_WINDOW)
+		length = (uint64_t)size;
+	p = rt_syscall6(SYS_mmap, 0, (long)length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (rt_failed(p))
 		return false;
 	window.address = (char *)p;
 	window.low = 0;
-	window.high = SEG_WINDOW;
+	window.high = length;
 	region = 0;
 	region_zero = (struct seg_header *)p;
 	region_limit = (uint64_t)size < SEG_REGION_SIZE ? (uint64_t)size : SEG_REGION_SIZE;
@@ -190,7 +208,7 @@ bool segment_claim(const struct segment_request *request, struct seg_header *par
 	if (!(parent && map_own_region(parent)) && !claim_file(request, pid))
 		return false;
 	if (!rt_touch((uintptr_t)window.address)) {
-		rt_unmap(window.address, SEG_WINDOW);
+		rt_unmap(window.address, window.high - window.low);
 		return false;
 	}
 	segment = (struct seg_header *)window.address;

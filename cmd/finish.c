@@ -46,11 +46,12 @@ static void print_summary(const struct collect_summary *s, const char *output)
 	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT],
 		when[UNITS_TEXT];
 
-	msg_info("peak %s after %s; leaked %s in %s blocks; %s allocations",
+	msg_info("peak %s after %s; leaked %s in %s block%s; %s allocation%s",
 		 units_size(peak, s->peak_bytes), units_duration(when, s->peak_time_ns),
 		 units_size(leaked, s->leaked_bytes),
 		 units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
-		 units_count(count, s->allocations));
+		 s->leaked_blocks == 1 ? "" : "s", units_count(count, s->allocations),
+		 s->allocations == 1 ? "" : "s");
 	if (s->processes > 1)
 		msg_info("recorded %zu process images; these figures are the first's",
 			 s->processes);

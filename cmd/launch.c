@@ -35,22 +35,38 @@ static sigset_t handled_set(void)
 	return set;
 }
 
-/* In the child: exec, or report its errno through the pipe. */
-static _Noreturn void become(char *const *argv, const sigset_t *mask, int report)
-{
-	int error;
+struct child {
+	const struct session *session;
+	const char *path;
+	char *const *argv;
+	sigset_t mask;
+	struct rlimit size_limit; /* ours may have been raised */
+	int report;		  /* where exec's errno goes */
+};
 
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(argv[0], argv);
-	error = errno;
-	if (write(report, &error, sizeof(error)) < 0)
+static _Noreturn void become_target(const struct child *child)
+{
+	int error = -session_export(child->session);
+
+	sigprocmask(SIG_SETMASK, &child->mask, NULL);
+	setrlimit(RLIMIT_FSIZE, &child->size_limit);
+	if (!error) {
+		if (child->path)
+			execv(child->path, child->argv);
+		else
+			execvp(child->argv[0], child->argv);
+		error = errno;
+	}
+	if (write(child->report, &error, sizeof(error)) < 0)
 		_exit(126);
 	_exit(127);
 }
 
-int launch_start(struct launch *launch, char *const *argv)
+int launch_start(struct launch *launch, const struct session *session, const char *path,
+		 char *const *argv)
 {
-	sigset_t set = handled_set(), former;
+	struct child child = { .session = session, .path = path, .argv = argv };
+	sigset_t set = handled_set();
 	int report[2];
 	ssize_t n;
 
@@ -58,7 +74,9 @@ int launch_start(struct launch *launch, char *const *argv)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
-	sigprocmask(SIG_BLOCK, &set, &former);
+	sigprocmask(SIG_BLOCK, &set, &child.mask);
+	child.size_limit = session->size_limit;
+	child.report = report[1];
 	launch->pid = fork();
 	if (launch->pid < 0) {
 		close(report[0]);
@@ -66,7 +84,7 @@ int launch_start(struct launch *launch, char *const *argv)
 		return -errno;
 	}
 	if (launch->pid == 0)
-		become(argv, &former, report[1]);
+		become_target(&child);
 	close(report[1]);
 	do
 		n = read(report[0], &launch->exec_error, sizeof(launch->exec_error));

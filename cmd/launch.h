@@ -19,8 +19,10 @@ struct launch {
 	bool left_running; /* we were told to stop waiting for descendants */
 };
 
-/* Starts `argv` with the environment of this process.  0, or -errno when there is no process to start. */
-int launch_start(struct launch *launch, char *const *argv) __attribute__((warn_unused_result));
+/* Starts `argv` as a target of the session.  `path`: the file to execute, as it is; NULL: found as execvp does, which also
+ * lets a shell run a script that does not name one.  0, or -errno when there is no process to start. */
+int launch_start(struct launch *launch, const struct session *session, const char *path,
+		 char *const *argv) __attribute__((warn_unused_result));
 /* Returns when the target and its descendants have ended.  `quiet`: do not say what is being waited for. */
 void launch_wait(struct launch *launch, const struct session *session, struct watch *watch,
 		 bool quiet);

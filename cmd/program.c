@@ -156,6 +156,7 @@ static void look_at_elf(Elf *elf, struct program_facts *facts)
 
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
 		return;
+	facts->is_elf = true;
 	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64) {
 		facts->foreign = true;
 		name_architecture(&header, facts);
@@ -225,6 +226,8 @@ void program_examine(const char *name, struct program_facts *facts)
 	}
 	if (at)
 		look_at_file(at, facts);
+	if (at && strcmp(at, facts->path) != 0)
+		facts->is_elf = false;
 	free(at);
 }
 

@@ -9,6 +9,7 @@
 struct program_facts {
 	char *path;	/* as execvp will find it; NULL when it does not */
 	int error;	/* errno of finding it: ENOENT, EACCES, EISDIR; 0 */
+	bool is_elf;	/* itself, not by an interpreter */
 	bool is_static; /* no program interpreter: nothing is preloaded */
 	bool foreign;	/* of another processor or word size */
 	bool privileged; /* set-user-id, set-group-id or file capabilities: the loader ignores LD_PRELOAD */

@@ -57,12 +57,12 @@ static uint32_t power_of_two(int64_t n)
 	return p;
 }
 
-/* Says at once what cannot be recorded, and why. */
+/* Says at once what cannot be recorded, and why.  Of a foreign program only once the kernel has taken it. */
 static void warn_of_limits(const char *name, const struct program_facts *f)
 {
 	if (f->foreign)
 		msg_warn(
-			"'%s' is for %s: memtrack records x86-64 programs only; running it unrecorded",
+			"'%s' is for %s: memtrack records x86-64 programs only, so nothing will be recorded",
 			name, f->architecture);
 	else if (f->is_static)
 		msg_warn(
@@ -91,14 +91,17 @@ static bool cannot_record(const struct program_facts *f)
 	return f->foreign || f->is_static || f->privileged;
 }
 
-static int report_missing(const char *name, int error)
+static int report_missing(const char *name, int error, const struct program_facts *f)
 {
 	if (error == ENOENT || error == ENOTDIR) {
 		msg_error("cannot find program '%s'", name);
 		return STATUS_RUN_NOT_FOUND;
 	}
-	msg_error("cannot execute '%s': %s", name,
-		  error == EISDIR ? "it is a directory" : strerror(error));
+	if (error == ENOEXEC && f->foreign)
+		msg_error("cannot execute '%s': it is for %s", name, f->architecture);
+	else
+		msg_error("cannot execute '%s': %s", name,
+			  error == EISDIR ? "it is a directory" : strerror(error));
 	return STATUS_RUN_NOT_EXECUTABLE;
 }
 
@@ -130,11 +133,12 @@ static int start(struct run *run, char **argv, struct diag *diag)
 			   : diag_set(diag, -ENOMEM, "out of memory");
 
 	if (!error) {
-		error = session_export(&run->session, &so, diag);
-		if (!error && watch_init(&run->watch, run->session.directory) < 0)
+		if (watch_init(&run->watch, run->session.directory) < 0)
 			error = diag_set(diag, -ENOMEM, "out of memory");
 		if (!error) {
-			error = launch_start(&run->launch, argv);
+			/* An ELF file goes to the kernel as it is: no shell should try one of another machine. */
+			error = launch_start(&run->launch, &run->session,
+					     run->facts.is_elf ? run->facts.path : NULL, argv);
 			if (error)
 				diag_set(diag, error, "cannot start a process: %s",
 					 strerror(-error));
@@ -197,12 +201,14 @@ static int run_target(struct run *run, char **argv)
 		msg_diag(&diag);
 		return STATUS_RUN_FAILED;
 	}
+	if (run->facts.foreign && !run->launch.exec_error)
+		warn_of_limits(argv[0], &run->facts);
 	/* A size limit is an error to report.  After the start, so that the target has its own. */
 	signal(SIGXFSZ, SIG_IGN);
 	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
 	if (run->launch.exec_error) {
 		session_remove(run->session.directory);
-		return report_missing(argv[0], run->launch.exec_error);
+		return report_missing(argv[0], run->launch.exec_error, &run->facts);
 	}
 	return finish(run, argv);
 }
@@ -230,8 +236,9 @@ static int cmd_run(int argc, char **argv)
 	free(output);
 	program_examine(argv[0], &run.facts);
 	if (!run.facts.path)
-		return report_missing(argv[0], run.facts.error);
-	warn_of_limits(argv[0], &run.facts);
+		return report_missing(argv[0], run.facts.error, &run.facts);
+	if (!run.facts.foreign)
+		warn_of_limits(argv[0], &run.facts);
 	status = run_target(&run, argv);
 	watch_release(&run.watch);
 	session_release(&run.session);

@@ -132,8 +132,8 @@ static int make_spare(const struct session *session, unsigned index)
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
 	getrlimit(RLIMIT_FSIZE, &limit);
-	if (limit.rlim_cur < size)
-		size = limit.rlim_cur;
+	if (limit.rlim_max < size)
+		size = limit.rlim_max & ~(uint64_t)4095;
 	if (ftruncate(fd, (off_t)size) < 0) {
 		error = -errno;
 		unlink(path);
@@ -149,12 +149,35 @@ void session_refill(const struct session *session)
 			return;
 }
 
+/* A limit on file sizes holds for the segments too.  Ours may be raised; the target keeps what it was given. */
+static int check_size_limit(struct diag *diag)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= SEG_FILE_SIZE)
+		return 0;
+	limit.rlim_cur = limit.rlim_max =
+		limit.rlim_max >= SEG_FILE_SIZE ? limit.rlim_max : RLIM_INFINITY;
+	if (setrlimit(RLIMIT_FSIZE, &limit) == 0 || getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
+	    limit.rlim_max >= SEG_SMALLEST)
+		return 0;
+	diag_set(diag, -EFBIG, "cannot record under a file size limit of %llu bytes (ulimit -f)",
+		 (unsigned long long)limit.rlim_max);
+	diag_hint(diag, "raise it to at least %u KiB", (unsigned)(SEG_SMALLEST >> 10));
+	return -EFBIG;
+}
+
 int session_create(struct session *session, const struct session_options *options,
 		   struct diag *diag)
 {
 	int error;
 
 	memset(session, 0, sizeof(*session));
+	session->options = *options;
+	getrlimit(RLIMIT_FSIZE, &session->size_limit);
+	error = check_size_limit(diag);
+	if (error)
+		return error;
 	error = make_directory(session, options, diag);
 	if (!error)
 		error = name_agent(session, diag);
@@ -173,19 +196,19 @@ int session_create(struct session *session, const struct session_options *option
 	return error;
 }
 
-int session_export(const struct session *session, const struct session_options *options,
-		   struct diag *diag)
+int session_export(const struct session *session)
 {
+	const struct session_options *o = &session->options;
 	const char *former = getenv("LD_PRELOAD");
 	char *preload = NULL, *value = NULL;
 	int error = 0;
 
 	if (asprintf(&preload, "%s%s%s", session->agent, former && *former ? ":" : "",
 		     former ? former : "") < 0 ||
-	    asprintf(&value, "depth=%u,buckets=%u,follow=%d:%s", options->depth, options->buckets,
-		     options->follow, session->directory) < 0 ||
+	    asprintf(&value, "depth=%u,buckets=%u,follow=%d,only=%d:%s", o->depth, o->buckets,
+		     o->follow, o->follow ? 0 : (int)getpid(), session->directory) < 0 ||
 	    setenv("LD_PRELOAD", preload, 1) < 0 || setenv(SEG_SESSION_VARIABLE, value, 1) < 0)
-		error = diag_set(diag, -ENOMEM, "out of memory");
+		error = -ENOMEM;
 	free(preload);
 	free(value);
 	return error;

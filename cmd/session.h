@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "report/diag.h"
 
@@ -23,15 +24,16 @@ struct session_options {
 struct session {
 	char *directory;
 	char *agent; /* path of libmemtrack.so as LD_PRELOAD takes it */
+	struct session_options options;
+	struct rlimit size_limit; /* RLIMIT_FSIZE as memtrack found it, for the target */
 };
 
 int session_create(struct session *session, const struct session_options *options,
 		   struct diag *diag) __attribute__((warn_unused_result));
 /* Makes spares where some were claimed. */
 void session_refill(const struct session *session);
-/* Sets LD_PRELOAD and MEMTRACK_SESSION in this process, for the target to inherit. */
-int session_export(const struct session *session, const struct session_options *options,
-		   struct diag *diag) __attribute__((warn_unused_result));
+/* Sets LD_PRELOAD and MEMTRACK_SESSION in the calling process, which is about to become the target.  0 or -errno. */
+int session_export(const struct session *session) __attribute__((warn_unused_result));
 /* Removes our files from the directory, and the directory if nothing else is in it. */
 void session_remove(const char *directory);
 /* Leaves the directory as it is. */

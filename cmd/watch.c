@@ -303,14 +303,40 @@ static void end_replaced(struct watch *watch, const struct watched *newer)
 	}
 }
 
+/* How the process left its heap: even one too short for the clock has this point of its timeline. */
+static void add_last_sample(struct watched *w, uint64_t now)
+{
+	int fd = open_file(w);
+	struct image_source source = { fd, w->base };
+	struct image_totals totals;
+
+	if (fd < 0)
+		return;
+	if (image_read_header(source, &w->header, NULL) == 0) {
+		totals = image_read_totals(source, &w->header);
+		add_sample(w,
+			   &(struct rec_sample){
+				   .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
+				   .heap_bytes = totals.bytes,
+				   .blocks = totals.blocks,
+				   .rss_bytes = w->sample_count
+							? w->samples[w->sample_count - 1].rss_bytes
+							: w->peak_rss_bytes,
+			   });
+	}
+	leave_open(w, fd);
+}
+
 static void apply_status(struct watched *w, const struct reaped *r)
 {
 	w->status_known = true;
 	w->status = r->status;
 	if (r->peak_rss_bytes > w->peak_rss_bytes)
 		w->peak_rss_bytes = r->peak_rss_bytes;
-	if (!w->ended)
+	if (!w->ended) {
+		add_last_sample(w, r->monotonic_ns);
 		end_image(w, r->monotonic_ns);
+	}
 }
 
 /* An image that was found after its process had ended. */

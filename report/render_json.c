@@ -196,10 +196,11 @@ static void put_totals(struct json *j)
 	fprintf(j->out,
 		", \"peak_error_bytes\": %" PRId64 ",\n    \"unknown_frees\": %" PRIu64
 		", \"double_frees\": %" PRIu64 ", \"dropped_events\": %" PRIu64
-		", \"truncated_stacks\": %" PRIu32 ",\n    \"stacks\": %" PRIu32
-		", \"threads\": %" PRIu64 ", \"peak_rss_bytes\": %" PRId64 "}",
+		", \"unattributed_allocations\": %" PRIu64 ", \"truncated_stacks\": %" PRIu32
+		",\n    \"stacks\": %" PRIu32 ", \"threads\": %" PRIu64
+		", \"peak_rss_bytes\": %" PRId64 "}",
 		t->peak_error_bytes, t->unknown_frees, t->double_frees, t->dropped_events,
-		t->truncated_stacks, t->stacks, t->threads, t->peak_rss_bytes);
+		t->unattributed, t->truncated_stacks, t->stacks, t->threads, t->peak_rss_bytes);
 }
 
 static void put_costs(struct json *j, const struct costs *c)

@@ -75,6 +75,9 @@ check: check-deps
 	$(Q)$(E2E_ENVIRONMENT) O=$(abspath $(O)) $(PROVE) $(UNIT_BINARIES) $(wildcard test/lint/*.sh) \
 		$(wildcard test/e2e/*.bats)
 
+LONG_PACKAGES := redis-server redis-tools nodejs rustc
+
 check-long: check-deps
+	@sh test/install.sh "to test real programs" $(LONG_PACKAGES)
 	@$(MAKE) --no-print-directory -j $(JOBS) all truth test-programs
 	$(Q)$(E2E_ENVIRONMENT) $(PROVE) -j 1 $(wildcard test/e2e/long/*.bats)

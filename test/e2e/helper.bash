@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: MIT
 # What the end-to-end tests share.  Load it with `load helper` and call case_setup in setup().
 #
 # MEMTRACK             the binary (default: memtrack at the top of the tree)

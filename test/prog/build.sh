@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Builds the test programs into $MEMTRACK_TEST_BUILD (default build/test/prog of the tree), those that are out of date,
 # two at a time.  Arguments name programs; without any it builds all.  CC and CXX as usual.
 # One line of the list is  NAME : command; @ stands for $CC with the common options, @@ for $CXX with them, % for the target.

@@ -145,7 +145,7 @@ static void test_json_follows_the_contract(void **state)
 		totals,
 		"allocations allocated_bytes frees freed_bytes reallocations temporary_allocations "
 		"leaked_blocks leaked_bytes peak_bytes peak_blocks peak_time_s peak_error_bytes "
-		"unknown_frees double_frees dropped_events truncated_stacks stacks threads peak_rss_bytes");
+		"unknown_frees double_frees dropped_events unattributed_allocations truncated_stacks stacks threads peak_rss_bytes");
 	assert_int_equal(number(totals, "allocations"), 1204);
 	assert_int_equal(number(totals, "allocated_bytes"), 22 << 20);
 	assert_int_equal(number(totals, "peak_bytes"), 8 << 20);

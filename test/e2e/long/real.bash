@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: MIT
 # Functions for the tests with real programs.  Needs ../helper.bash.
 
 # tally COMMAND...: runs it under the independent counter; the figures of the process with most allocations go to the array T:

@@ -1,0 +1,810 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading segments: hand-made ones against sums by node, damaged ones against the sanitizers.  Links cmd/image.o
+ * and report/diag.o, built with -fsanitize=address,undefined.
+ */
+#include "cmd/image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t random_state;
+
+static uint64_t any(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static uint64_t below(uint64_t count)
+{
+	return (any() >> 8) % count;
+}
+
+/* -- making a segment ------------------------------------------------------------------------------ */
+
+static int fd = -1;
+static uint64_t base; /* of the region that is written and read */
+static struct seg_header header;
+static struct diag diag;
+
+static void write_at(uint64_t offset, const void *data, size_t size)
+{
+	assert_int_equal(pwrite(fd, data, size, (off_t)(base + offset)), size);
+}
+
+static uint64_t allocate(size_t size)
+{
+	uint64_t offset = header.used;
+
+	header.used += (size + 63) & ~63ul;
+	return offset;
+}
+
+static uint64_t store(const void *data, size_t size)
+{
+	uint64_t offset = allocate(size);
+
+	write_at(offset, data, size);
+	return offset;
+}
+
+/* Record `index` of a segmented array: chunk k has room for first << k. */
+static void write_record(uint64_t *chunks, uint32_t first, uint32_t index, const void *record, size_t size)
+{
+	uint64_t position = index, room = first;
+
+	for (; position >= room; chunks++, room *= 2)
+		position -= room;
+	if (!*chunks)
+		*chunks = allocate(room * size);
+	write_at(*chunks + position * size, record, size);
+}
+
+static void write_header(void)
+{
+	write_at(0, &header, sizeof(header));
+}
+
+static void begin_at(uint64_t where)
+{
+	if (where == 0) {
+		if (fd >= 0)
+			close(fd);
+		fd = memfd_create("segment", MFD_CLOEXEC);
+		assert_true(fd >= 0);
+	}
+	base = where;
+	memset(&header, 0, sizeof(header));
+	header.magic = SEG_MAGIC;
+	header.layout_version = SEG_LAYOUT_VERSION;
+	header.header_size = sizeof(header);
+	header.state = SEG_ACTIVE;
+	header.node_count = SEG_FIRST_NODE;
+	header.module_count = 1;
+	header.used = 4096;
+}
+
+static struct image image;
+
+static void load(void)
+{
+	struct image_source source = { fd, base };
+
+	write_header();
+	memset(&diag, 0, sizeof(diag));
+	assert_int_equal(image_load(source, &image, &diag), 0);
+}
+
+/* -- header ---------------------------------------------------------------------------------------- */
+
+static int read_header(void)
+{
+	struct image_source source = { fd, base };
+	struct seg_header copy;
+
+	write_header();
+	memset(&diag, 0, sizeof(diag));
+	return image_read_header(source, &copy, &diag);
+}
+
+static void test_header(void **state)
+{
+	struct image_source source;
+
+	(void)state;
+	begin_at(0);
+	assert_int_equal(read_header(), 0);
+	header.state = SEG_CLAIMED;
+	assert_int_equal(read_header(), -EAGAIN);
+	header.state = SEG_EMPTY;
+	assert_int_equal(read_header(), -EAGAIN);
+	header.state = SEG_ACTIVE;
+	header.magic ^= 1;
+	assert_int_equal(read_header(), -EAGAIN);
+	header.magic ^= 1;
+	header.layout_version++;
+	assert_int_equal(read_header(), -EPROTO);
+	assert_non_null(strstr(diag.text, "version"));
+	header.layout_version--;
+	header.header_size += 8;
+	assert_int_equal(read_header(), -EPROTO);
+	header.header_size -= 8;
+	assert_int_equal(read_header(), 0);
+	assert_int_equal(ftruncate(fd, 100), 0); /* the rest is zero: no longer active */
+	source = (struct image_source){ fd, 0 };
+	header.state = 0;
+	assert_int_equal(image_load(source, &image, &diag), image_read_header(source, &header, NULL));
+	image_release(&image);
+	assert_int_equal(ftruncate(fd, 0), 0); /* a spare of no bytes */
+	assert_int_equal(image_load(source, &image, &diag), -EAGAIN);
+	image_release(&image);
+	source.fd = -1;
+	assert_true(image_load(source, &image, &diag) < 0);
+	image_release(&image);
+}
+
+/* -- who ------------------------------------------------------------------------------------------- */
+
+static void add_module(uint32_t index, const char *path)
+{
+	struct seg_module m = { .bias = 0x1000 * index, .build_id_size = 20 };
+
+	memset(m.build_id, (int)index, 20);
+	m.path_size = (uint32_t)strlen(path);
+	m.path = m.path_size ? store(path, m.path_size) : 0;
+	write_record(header.module_chunks, SEG_MODULE_FIRST, index, &m, sizeof(m));
+	if (header.module_count <= index)
+		header.module_count = index + 1;
+}
+
+#define TEXT(field, text) \
+	(header.field = store(text, strlen(text)), header.field##_size = (uint32_t)strlen(text))
+
+static void test_identity(void **state)
+{
+	static const char arguments[] = "prog\0-x\0\0two words\0";
+
+	(void)state;
+	begin_at(0);
+	TEXT(executable, "/usr/bin/prog");
+	TEXT(directory, "/home/me");
+	TEXT(allocator, "/lib/libc.so.6");
+	header.arguments = store(arguments, sizeof(arguments) - 1);
+	header.arguments_size = sizeof(arguments) - 1;
+	add_module(1, "");
+	add_module(2, "/lib/libc.so.6");
+	add_module(3, "lib/plugin.so");
+	add_module(4, "linux-vdso.so.1");
+	for (uint32_t i = 5; i < 300; i++)
+		add_module(i, "/lib/more.so");
+	load();
+	assert_string_equal(image.executable, "/usr/bin/prog");
+	assert_string_equal(image.directory, "/home/me");
+	assert_string_equal(image.allocator, "/lib/libc.so.6");
+	assert_string_equal(image.argv[0], "prog");
+	assert_string_equal(image.argv[1], "-x");
+	assert_string_equal(image.argv[2], "");
+	assert_string_equal(image.argv[3], "two words");
+	assert_null(image.argv[4]);
+	assert_int_equal(image.module_count, 300);
+	assert_string_equal(image.modules[1].path, "/usr/bin/prog"); /* has no name in the load map */
+	assert_string_equal(image.modules[2].path, "/lib/libc.so.6");
+	assert_string_equal(image.modules[3].path, "/home/me/lib/plugin.so");
+	assert_string_equal(image.modules[4].path, "linux-vdso.so.1");
+	for (uint32_t i = 1; i < 300; i++) {
+		assert_int_equal(image.modules[i].bias, 0x1000 * i);
+		assert_int_equal(image.modules[i].build_id_size, 20);
+		assert_int_equal(image.modules[i].build_id[19], i & 255);
+	}
+	image_release(&image);
+}
+
+static void test_nothing_known(void **state)
+{
+	(void)state;
+	begin_at(0);
+	load();
+	assert_string_equal(image.executable, "");
+	assert_string_equal(image.directory, "");
+	assert_null(image.argv[0]);
+	assert_int_equal(image.cost_count, 0);
+	assert_int_equal(image.peak_bytes, 0);
+	image_release(&image);
+}
+
+/* -- costs ----------------------------------------------------------------------------------------- */
+
+enum { MOST_NODES = 6000 };
+
+/* What a node should have. */
+static struct {
+	struct image_cost cost;
+	bool used;
+} model[MOST_NODES];
+
+struct rule {
+	bool several, at_max;
+	uint32_t epoch;
+};
+
+/* layout.h: 48 bits total, 48 bits maximum, 1 bit at maximum, 31 bits epoch. */
+static void set_account(const struct rule *rule, int64_t total, int64_t max)
+{
+	unsigned __int128 word = (unsigned __int128)((uint64_t)total & 0xffffffffffff) |
+				 (unsigned __int128)(uint64_t)max << 48 |
+				 (unsigned __int128)rule->at_max << 96 |
+				 (unsigned __int128)rule->epoch << 97;
+
+	header.several = rule->several;
+	if (rule->several) {
+		header.packed[0] = (uint64_t)word;
+		header.packed[1] = (uint64_t)(word >> 64);
+		header.single_epoch = ~rule->epoch;
+		header.single_at_max = !rule->at_max;
+		header.single_max = 1;
+	} else {
+		header.single_max = max;
+		header.single_epoch = rule->epoch;
+		header.single_at_max = rule->at_max;
+	}
+}
+
+static struct seg_counter any_counter(uint32_t node, const struct rule *rule)
+{
+	struct seg_counter c = {
+		.node = node,
+		.epoch = below(2) ? rule->epoch : (uint32_t)below(5),
+		.allocations = below(1000),
+		.bytes = below(1ull << 40),
+		.frees = below(1000), /* of other threads' blocks: may be more than allocated here */
+		.freed_bytes = below(1ull << 40),
+		.temporary = below(100),
+		.reallocations = below(100),
+		.peak_blocks = (int64_t)below(2000) - 1000,
+		.peak_bytes = (int64_t)below(1ull << 40) - (1ll << 39),
+	};
+
+	return c;
+}
+
+static void add_to_model(const struct seg_counter *c, uint32_t node, const struct rule *rule, bool inherited)
+{
+	struct image_cost *m = &model[node].cost;
+	int64_t blocks = (int64_t)c->allocations - (int64_t)c->frees;
+	int64_t bytes = (int64_t)c->bytes - (int64_t)c->freed_bytes;
+	bool live_at_peak = rule->at_max || c->epoch != rule->epoch;
+
+	model[node].used = true;
+	m->node = node;
+	m->allocations += inherited ? 0 : c->allocations;
+	m->bytes += inherited ? 0 : c->bytes;
+	m->frees += c->frees;
+	m->freed_bytes += c->freed_bytes;
+	m->temporary += c->temporary;
+	m->reallocations += c->reallocations;
+	m->live_blocks += blocks;
+	m->live_bytes += bytes;
+	m->peak_blocks += live_at_peak ? blocks : c->peak_blocks;
+	m->peak_bytes += live_at_peak ? bytes : c->peak_bytes;
+}
+
+static void add_shard(uint32_t index, const struct rule *rule, uint32_t nodes)
+{
+	struct seg_shard shard = { .inherited = below(3) == 0 };
+	uint32_t count = (uint32_t)below(index % 3 ? 40 : 1500);
+
+	shard.live_bytes = (int64_t)below(1ull << 40) - (1ll << 39);
+	shard.live_blocks = (int64_t)below(2000) - 1000;
+	for (uint32_t i = 0; i < count; i++) {
+		struct seg_counter c = any_counter(SEG_FIRST_NODE + (uint32_t)below(nodes), rule);
+
+		add_to_model(&c, c.node, rule, shard.inherited);
+		write_record(shard.chunks, SEG_COUNTER_FIRST, i, &c, sizeof(c));
+	}
+	shard.counter_count = count;
+	if (below(2)) {
+		shard.none = any_counter(0, rule);
+		add_to_model(&shard.none, SEG_UNATTRIBUTED, rule, shard.inherited);
+	}
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, index, &shard, sizeof(shard));
+}
+
+static void add_nodes(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct seg_node n = {
+			.address = 0x400000 + 16ull * i,
+			.parent = i && below(4) ? SEG_FIRST_NODE + (uint32_t)below(i) : SEG_ROOT_COMPLETE,
+			.module = (uint32_t)below(header.module_count),
+		};
+
+		write_record(header.node_chunks, SEG_NODE_FIRST, SEG_FIRST_NODE + i, &n, sizeof(n));
+	}
+	header.node_count = SEG_FIRST_NODE + count;
+}
+
+static void expect_costs(void)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < image.cost_count; i++) {
+		const struct image_cost *c = &image.costs[i];
+
+		assert_in_range(c->node, SEG_UNATTRIBUTED, MOST_NODES - 1);
+		assert_true(i == 0 || image.costs[i - 1].node < c->node);
+		assert_memory_equal(c, &model[c->node].cost, sizeof(*c));
+		found += model[c->node].used;
+	}
+	for (size_t i = 0; i < MOST_NODES; i++) {
+		struct image_cost none = { .node = model[i].cost.node };
+
+		if (model[i].used && memcmp(&model[i].cost, &none, sizeof(none)) != 0)
+			found--;
+	}
+	assert_int_equal(found, 0);
+	assert_int_equal(image.unattributed, model[SEG_UNATTRIBUTED].cost.allocations);
+}
+
+static void make_random(const struct rule *rule)
+{
+	uint32_t shards = rule->several ? 1 + (uint32_t)below(20) : 1, nodes = 1 + (uint32_t)below(5000);
+
+	memset(model, 0, sizeof(model));
+	set_account(rule, -5, 1234567890123);
+	header.peak_error = 77;
+	add_module(1, "");
+	add_module(2, "/lib/x.so");
+	add_nodes(nodes);
+	for (uint32_t i = 0; i < shards; i++)
+		add_shard(i, rule, nodes);
+	header.shard_count = shards;
+}
+
+static const struct rule rules[] = {
+	{ false, false, 0 }, { false, true, 0 },	{ false, false, 3 },	     { false, true, 3 },
+	{ true, false, 2 },  { true, true, 2 },		{ true, false, 0 },	     { true, true, 0 },
+	{ true, false, 4 },  { true, false, 0x7fffffff }, { true, true, 0x7fffffff },
+};
+enum { RULES = sizeof(rules) / sizeof(*rules) };
+
+static void test_sums(void **state)
+{
+	(void)state;
+	random_state = 1;
+	for (unsigned round = 0; round < 40; round++) {
+		const struct rule *rule = &rules[round % RULES];
+
+		begin_at(0);
+		make_random(rule);
+		load();
+		expect_costs();
+		assert_int_equal(image.peak_bytes, 1234567890123);
+		assert_int_equal(image.peak_error, rule->several ? 77 : 0);
+		for (uint32_t i = SEG_FIRST_NODE; i < image.node_count; i++) {
+			assert_int_equal(image.nodes[i].address, 0x400000 + 16ull * (i - SEG_FIRST_NODE));
+			assert_true(image.nodes[i].parent < i);
+		}
+		image_release(&image);
+	}
+}
+
+/* One counter each way, by hand. */
+static void test_peak_rules(void **state)
+{
+	static const struct {
+		bool at_max;
+		uint32_t current, stamp;
+		int64_t blocks, bytes;
+	} cases[] = {
+		{ false, 5, 5, 4, 400 }, /* changed since the maximum: what was saved then */
+		{ false, 5, 4, 1, 100 }, /* not changed since */
+		{ true, 5, 5, 1, 100 },	 /* ends at the maximum */
+		{ true, 5, 4, 1, 100 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		struct rule rule = { i >= 4, cases[i % 4].at_max, cases[i % 4].current };
+		struct seg_shard shard = { .counter_count = 1 };
+		struct seg_counter c = {
+			.node = SEG_FIRST_NODE,
+			.epoch = cases[i % 4].stamp,
+			.allocations = 9,
+			.frees = 8,
+			.bytes = 900,
+			.freed_bytes = 800,
+			.peak_blocks = 4,
+			.peak_bytes = 400,
+		};
+
+		begin_at(0);
+		set_account(&rule, 100, 400);
+		add_nodes(1);
+		write_record(shard.chunks, SEG_COUNTER_FIRST, 0, &c, sizeof(c));
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
+		header.shard_count = 1;
+		load();
+		assert_int_equal(image.cost_count, 1);
+		assert_int_equal(image.costs[0].peak_blocks, cases[i % 4].blocks);
+		assert_int_equal(image.costs[0].peak_bytes, cases[i % 4].bytes);
+		assert_int_equal(image.peak_bytes, 400);
+		image_release(&image);
+	}
+}
+
+/* What a forked child has from its parent lives there but was not allocated there. */
+static void test_inherited(void **state)
+{
+	struct seg_shard shards[2] = { { .counter_count = 1, .inherited = 1 }, { .counter_count = 1 } };
+	struct seg_counter c = { .node = SEG_FIRST_NODE, .allocations = 10, .bytes = 1000 };
+	struct rule rule = { true, true, 0 };
+
+	(void)state;
+	begin_at(0);
+	set_account(&rule, 1000, 1000);
+	add_nodes(1);
+	write_record(shards[0].chunks, SEG_COUNTER_FIRST, 0, &c, sizeof(c));
+	c = (struct seg_counter){ .node = SEG_FIRST_NODE,
+				  .allocations = 2,
+				  .bytes = 20,
+				  .frees = 5,
+				  .freed_bytes = 500 };
+	write_record(shards[1].chunks, SEG_COUNTER_FIRST, 0, &c, sizeof(c));
+	for (uint32_t i = 0; i < 2; i++)
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shards[i], sizeof(shards[i]));
+	header.shard_count = 2;
+	load();
+	assert_int_equal(image.cost_count, 1);
+	assert_int_equal(image.costs[0].allocations, 2);
+	assert_int_equal(image.costs[0].bytes, 20);
+	assert_int_equal(image.costs[0].frees, 5);
+	assert_int_equal(image.costs[0].live_blocks, 7);
+	assert_int_equal(image.costs[0].live_bytes, 520);
+	assert_int_equal(image.costs[0].peak_bytes, 520);
+	image_release(&image);
+}
+
+static void test_totals(void **state)
+{
+	struct image_source source;
+	int64_t bytes = 0, blocks = 0;
+	struct image_totals totals;
+
+	(void)state;
+	begin_at(0);
+	for (uint32_t i = 0; i < 500; i++) {
+		struct seg_shard shard = { .live_bytes = (int64_t)(i * 1000) - 77777, .live_blocks = -(int64_t)i };
+
+		bytes += shard.live_bytes;
+		blocks += shard.live_blocks;
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shard, sizeof(shard));
+	}
+	header.shard_count = 500;
+	write_header();
+	source = (struct image_source){ fd, base };
+	totals = image_read_totals(source, &header);
+	assert_int_equal(totals.bytes, bytes);
+	assert_int_equal(totals.blocks, blocks);
+}
+
+/* Each region is an image of its own, with offsets of its own. */
+static void test_regions(void **state)
+{
+	static const uint64_t where[] = { 0, SEG_REGION_SIZE, 63 * SEG_REGION_SIZE };
+
+	(void)state;
+	random_state = 5;
+	for (unsigned i = 0; i < 3; i++) {
+		begin_at(where[i]);
+		make_random(&rules[4 + i]);
+		load();
+		expect_costs();
+		image_release(&image);
+	}
+	base = SEG_REGION_SIZE;
+	header.magic = 0;
+	assert_int_equal(read_header(), -EAGAIN);
+	base = 2 * SEG_REGION_SIZE; /* never taken */
+	assert_int_equal(image_load((struct image_source){ fd, base }, &image, NULL), -EAGAIN);
+	image_release(&image);
+	base = 0;
+}
+
+/* -- damage ---------------------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Whatever is read can be walked. */
+static void check_walkable(void)
+{
+	for (uint32_t i = 0; i < image.node_count; i++) {
+		assert_true(image.nodes[i].parent < i || image.nodes[i].parent == SEG_ROOT_NONE);
+		assert_true(image.nodes[i].module == 0 || image.nodes[i].module < image.module_count);
+	}
+	for (size_t i = 0; i < image.cost_count; i++)
+		assert_true(image.costs[i].node < image.node_count ||
+			    image.costs[i].node == SEG_UNATTRIBUTED);
+	for (uint32_t i = 1; i < image.module_count; i++) {
+		assert_non_null(image.modules[i].path);
+		assert_true(image.modules[i].build_id_size <= 32);
+	}
+}
+
+static void load_damaged(void)
+{
+	struct image_source source = { fd, base };
+	struct image_totals totals;
+	double start = seconds();
+
+	write_header();
+	if (image_load(source, &image, &diag) == 0)
+		check_walkable();
+	image_release(&image);
+	totals = image_read_totals(source, &header);
+	(void)totals;
+	assert_true(seconds() - start < 2);
+}
+
+static void make_small(void)
+{
+	begin_at(0);
+	TEXT(executable, "/usr/bin/prog");
+	TEXT(directory, "/home/me");
+	header.arguments = store("a\0b", 4);
+	header.arguments_size = 4;
+	make_random(&rules[4]);
+}
+
+static void test_damaged_nodes(void **state)
+{
+	static const struct seg_node bad[] = {
+		{ 1, SEG_FIRST_NODE + 5, 0 }, { 1, UINT32_MAX, 1 },	{ 0, SEG_FIRST_NODE + 900, 0 },
+		{ 2, SEG_FIRST_NODE, 99 },    { 3, 0, UINT32_MAX },	{ UINT64_MAX, 1 << 31, 1 << 31 },
+	};
+
+	(void)state;
+	random_state = 11;
+	begin_at(0);
+	make_random(&rules[4]);
+	add_nodes(2000);
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		write_record(header.node_chunks, SEG_NODE_FIRST, SEG_FIRST_NODE + 5 + i, &bad[i],
+			     sizeof(bad[i]));
+	load();
+	check_walkable();
+	assert_int_equal(image.node_count, SEG_FIRST_NODE + 2000);
+	assert_int_equal(image.nodes[SEG_FIRST_NODE + 8].parent, SEG_FIRST_NODE);
+	image_release(&image);
+}
+
+/* Counters of nodes that there are not, are left out. */
+static void test_damaged_counters(void **state)
+{
+	static const uint32_t nodes[] = { 0, 1, SEG_UNATTRIBUTED, SEG_FIRST_NODE + 1, UINT32_MAX, 1 << 31 };
+	struct seg_shard shard = { .counter_count = 6 };
+	struct seg_counter c = { .allocations = 1, .bytes = 1 };
+
+	(void)state;
+	begin_at(0);
+	add_nodes(1);
+	for (uint32_t i = 0; i < 6; i++) {
+		c.node = nodes[i];
+		write_record(shard.chunks, SEG_COUNTER_FIRST, i, &c, sizeof(c));
+	}
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
+	header.shard_count = 1;
+	load();
+	assert_int_equal(image.cost_count, 0);
+	image_release(&image);
+}
+
+static void test_damaged_offsets(void **state)
+{
+	static const uint64_t bad[] = { 1,
+					0xfff,
+					SEG_REGION_SIZE - 1,
+					SEG_REGION_SIZE,
+					SEG_REGION_SIZE + 4096,
+					1ull << 62,
+					1ull << 63,
+					UINT64_MAX - 100,
+					UINT64_MAX };
+
+	(void)state;
+	random_state = 12;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		make_small();
+		header.node_chunks[0] = bad[i];
+		load_damaged();
+		make_small();
+		header.node_chunks[1] = header.node_chunks[2] = bad[i];
+		load_damaged();
+		make_small();
+		header.module_chunks[0] = bad[i];
+		load_damaged();
+		make_small();
+		header.executable = header.directory = header.arguments = header.allocator = bad[i];
+		header.allocator_size = 100;
+		load_damaged();
+	}
+}
+
+static void test_damaged_shards(void **state)
+{
+	static const uint64_t bad[] = { SEG_REGION_SIZE - 8, SEG_REGION_SIZE, UINT64_MAX - 4096, 3 };
+
+	(void)state;
+	random_state = 13;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct seg_shard shard = { .counter_count = 2000 };
+
+		for (unsigned k = 0; k < SEG_COUNTER_CHUNKS; k++)
+			shard.chunks[k] = bad[i];
+		make_small();
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
+		load_damaged();
+		make_small();
+		header.shard_chunks[0] = bad[i];
+		header.shard_count = 4;
+		load_damaged();
+	}
+}
+
+static void test_damaged_texts(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 65535, 65536, 1 << 22, 1u << 31, UINT32_MAX - 1, UINT32_MAX };
+
+	(void)state;
+	random_state = 14;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct seg_module m = { .path = 4096, .path_size = sizes[i], .build_id_size = sizes[i] };
+
+		make_small();
+		header.executable_size = header.directory_size = header.allocator_size = sizes[i];
+		header.allocator = 4096;
+		write_record(header.module_chunks, SEG_MODULE_FIRST, 2, &m, sizeof(m));
+		load_damaged();
+		make_small();
+		header.arguments_size = sizes[i];
+		load_damaged();
+		make_small();
+		header.arguments = 0;
+		header.arguments_size = sizes[i] < 100000 ? sizes[i] : 100000;
+		load_damaged();
+	}
+}
+
+/* A count that was overwritten must cost no more than the file is worth: not gigabytes, not minutes. */
+static void expect_cheap(uint32_t *count, uint32_t value)
+{
+	struct rusage before, after;
+
+	*count = value;
+	getrusage(RUSAGE_SELF, &before);
+	load_damaged();
+	getrusage(RUSAGE_SELF, &after);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 512 * 1024);
+}
+
+static void test_huge_counts(void **state)
+{
+	(void)state;
+	random_state = 15;
+	make_small();
+	expect_cheap(&header.module_count, UINT32_MAX);
+	make_small();
+	expect_cheap(&header.shard_count, UINT32_MAX);
+	make_small();
+	expect_cheap(&header.node_count, UINT32_MAX);
+}
+
+static void test_huge_counter_count(void **state)
+{
+	struct seg_shard shard = { 0 };
+
+	(void)state;
+	random_state = 16;
+	make_small();
+	shard.counter_count = UINT32_MAX;
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
+	expect_cheap(&header.shard_count, 1);
+}
+
+/* Bytes of the header and of the records, at random; counts stay small, for those have their own tests. */
+static void test_damage_anywhere(void **state)
+{
+	static struct seg_header good;
+
+	(void)state;
+	random_state = 17;
+	make_small();
+	good = header;
+	for (unsigned round = 0; round < 1500; round++) {
+		uint8_t *bytes = (uint8_t *)&header;
+
+		header = good;
+		for (unsigned i = 0; i < 1 + round % 8; i++)
+			bytes[below(sizeof(header))] = (uint8_t)any();
+		for (unsigned i = 0; i < 20; i++) {
+			uint8_t byte = (uint8_t)any();
+
+			write_at(4096 + below(good.used - 4096), &byte, 1);
+		}
+		header.magic = SEG_MAGIC;
+		header.state = SEG_ACTIVE;
+		header.layout_version = SEG_LAYOUT_VERSION;
+		header.header_size = sizeof(header);
+		header.node_count %= 20000;
+		header.module_count %= 1000;
+		header.shard_count %= 100;
+		load_damaged();
+	}
+}
+
+/* The file ends anywhere. */
+static void test_cut_short(void **state)
+{
+	(void)state;
+	random_state = 18;
+	make_small();
+	write_header();
+	for (uint64_t size = header.used; size > 100; size -= size / 9) {
+		assert_int_equal(ftruncate(fd, (off_t)size), 0);
+		if (image_load((struct image_source){ fd, 0 }, &image, &diag) == 0)
+			check_walkable();
+		image_release(&image);
+	}
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_peak_rules),
+		cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_damaged_nodes),
+		cmocka_unit_test(test_damaged_counters),
+		cmocka_unit_test(test_damaged_offsets),
+		cmocka_unit_test(test_damaged_shards),
+		cmocka_unit_test(test_damaged_texts),
+		cmocka_unit_test(test_damage_anywhere),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_huge_counts),
+		cmocka_unit_test(test_huge_counter_count),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, end);
+}
