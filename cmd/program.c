@@ -156,7 +156,6 @@ static void look_at_elf(Elf *elf, struct program_facts *facts)
 
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
 		return;
-	facts->is_elf = true;
 	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64) {
 		facts->foreign = true;
 		name_architecture(&header, facts);
@@ -185,11 +184,14 @@ static bool is_loader(const char *path)
 static void look_at_file(const char *path, struct program_facts *facts)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char magic[SELFMAG] = "";
 	struct stat st;
 	Elf *elf;
 
 	if (fd < 0)
 		return;
+	facts->is_elf =
+		pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 	if (fstat(fd, &st) == 0)
 		facts->privileged = ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
 				    ((st.st_mode & S_ISGID) && st.st_gid != getegid());
