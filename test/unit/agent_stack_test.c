@@ -771,6 +771,54 @@ static void test_longjmp_out_of_handler(void **state)
 	end_walker(w, 500);
 }
 
+/* rbp holds a number, saved below; the caller's frame pointer is a word of this frame. */
+NOINLINE static void capture_under_data(struct walker *w)
+{
+	uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+
+	__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+	capture(w);
+	__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+	w->wrong += a + b + c + d + e + f != 21;
+}
+
+NOINLINE static void mover(struct walker *w, size_t room)
+{
+	use(__builtin_alloca(room));
+	capture_under_data(w);
+	use(w);
+}
+
+NOINLINE static void move(struct walker *w, size_t room)
+{
+	use(__builtin_alloca(room));
+	switch (room / 16 % 3) {
+	case 0:
+		mover(w, 960 - room);
+		break;
+	case 1:
+		mover(w, 960 - room);
+		use(w);
+		break;
+	default:
+		mover(w, 960 - room);
+		use(&room);
+	}
+	use(w);
+}
+
+/* The innermost frames are the same, words and places; the frame outside of them has moved, and where it was its
+ * old words still are. */
+static void test_frame_moves_outside(void **state)
+{
+	struct walker *w = new_walker(3, 0, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++)
+		move(w, 16 + 16 * (size_t)below(w, 50));
+	end_walker(w, 3000);
+}
+
 /* -- depth ---------------------------------------------------------------------------------------- */
 
 static void walk_with_depth(uint32_t depth, unsigned limit)
@@ -1175,6 +1223,7 @@ int main(void)
 		cmocka_unit_test(test_fiber_stacks_unmapped),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_longjmp_out_of_handler),
+		cmocka_unit_test(test_frame_moves_outside),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_depth_exactly),
 		cmocka_unit_test(test_endless_recursion),

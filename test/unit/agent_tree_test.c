@@ -161,7 +161,12 @@ static void check_module(uintptr_t address)
 /* The module of a node is the loader's for the byte before the return address. */
 static void test_modules(void **state)
 {
+	struct dl_find_object object;
+
 	(void)state;
+	assert_int_equal(_dl_find_object((void *)qsort, &object), 0);
+	check_module((uintptr_t)object.dlfo_map_start + 1);
+	check_module((uintptr_t)object.dlfo_map_end);
 	check_module((uintptr_t)qsort + 9);
 	check_module((uintptr_t)check_module + 9);
 	check_module((uintptr_t)_cmocka_run_group_tests + 9);
