@@ -21,7 +21,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 # Debian's names.  `make deps` installs what the build needs, `make check-deps` what the tests need.
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
-	liblzma-dev uthash-dev
+	liblzma-dev
 TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace gdb libunwind-dev mandoc shellcheck valgrind heaptrack \
 	sqlite3 git python3 binutils util-linux procps libc6-dev
 
