@@ -3,6 +3,7 @@
 #include "cmd/code_map.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct module {
 	uint32_t build_id_size;
 	rec_id row;
 	struct sym_module *symbols;
+	bool bare; /* without debug information */
 };
 
 struct code {
@@ -215,6 +217,7 @@ static int resolve_module(struct write_state *s, struct sym *sym, struct module 
 		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path,
 				strerror(-error));
 	row.symbols = status_name(sym_module_status(m->symbols));
+	m->bare = sym_module_status(m->symbols) != SYM_DWARF;
 	error = rec_add_module(s->rec, &row, &m->row, s->diag);
 	if (error)
 		return error;
@@ -313,6 +316,15 @@ int code_map_write(struct code_map *map, struct recording *rec, const struct sym
 	error = resolve_all(&s, sym, progress);
 	sym_free(sym);
 	return error;
+}
+
+size_t code_map_bare_modules(const struct code_map *map)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 1; i <= map->module_count; i++)
+		count += map->modules[i].bare;
+	return count;
 }
 
 /* -- nodes -------------------------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ uint32_t code_map_enter_jit(struct code_map *map, int32_t pid, uint64_t address)
 int code_map_write(struct code_map *map, struct recording *rec, const struct sym_options *options,
 		   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
 	__attribute__((warn_unused_result));
+/* Modules of which code was met, but no debug information found. */
+size_t code_map_bare_modules(const struct code_map *map);
 /* The node for `code` (an index of code_map_enter; 0: the mark of a cut) called from `parent`; written when new. */
 int code_map_node(struct code_map *map, struct recording *rec, rec_id parent, uint32_t code,
 		  rec_id *node, struct diag *diag) __attribute__((warn_unused_result));

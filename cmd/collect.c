@@ -465,6 +465,7 @@ static int write_recording(struct collector *c, uint64_t now, struct collect_sum
 	for (size_t i = 0; i < c->count && !error; i++)
 		error = write_item(c, i, now, summary);
 	summary->processes = c->count;
+	summary->bare_modules = code_map_bare_modules(c->map);
 	if (error) {
 		rec_abandon(c->rec);
 		return error;

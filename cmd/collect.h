@@ -30,6 +30,7 @@ struct collect_summary {
 	int64_t peak_time_ns;
 	uint64_t allocations;
 	uint64_t dropped, unattributed, lost_children;
+	size_t bare_modules; /* without debug information */
 };
 
 /* `watched` says what is known of each image from outside.  0 or -errno with *diag filled; -ENOENT when no image holds

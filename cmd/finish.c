@@ -41,6 +41,17 @@ static void clear_progress(void)
 	progress_shown = false;
 }
 
+/* Downloads that nobody expected are a nuisance; so is not to know that there could be some. */
+static void mention_debuginfod(const struct collect_summary *s,
+			       const struct finish_options *options)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (s->bare_modules && !options->debuginfod && urls && *urls)
+		msg_info("no debug information for %zu file%s: --debuginfod allows to download it",
+			 s->bare_modules, s->bare_modules == 1 ? "" : "s");
+}
+
 static void print_summary(const struct collect_summary *s, const char *output)
 {
 	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT],
@@ -99,7 +110,9 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		msg_diag(&diag);
 		return FINISHED_FAILED;
 	}
-	if (!options->quiet)
+	if (!options->quiet) {
+		mention_debuginfod(&summary, options);
 		print_summary(&summary, options->output);
+	}
 	return FINISHED_WRITTEN;
 }

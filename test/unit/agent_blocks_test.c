@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -313,14 +314,23 @@ static void test_random_against_model(void **state)
 
 /* -- threads -------------------------------------------------------------------------------------- */
 
-enum { THREADS = 4, GRANULES = 3000, ROUNDS = 60 };
+enum { THREADS = 4, GRANULES = 64, ROUNDS = 2000 };
 
 struct worker {
 	pthread_t thread;
 	unsigned index;
 	unsigned wrong;
-	pthread_barrier_t *barrier;
+	unsigned *arrived; /* all threads, over all rounds */
 };
+
+/* Lets go of all at the same moment. */
+static void meet(const struct worker *w, unsigned round)
+{
+	__atomic_fetch_add(w->arrived, 1, __ATOMIC_ACQ_REL);
+	for (unsigned i = 0; __atomic_load_n(w->arrived, __ATOMIC_ACQUIRE) < THREADS * (round + 1); i++)
+		if (i > 200)
+			sched_yield();
+}
 
 /* Every THREADS-th granule belongs to a thread; each round is in leaves that nobody has touched. */
 static void *work(void *context)
@@ -328,9 +338,10 @@ static void *work(void *context)
 	struct worker *w = context;
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		uint64_t base = 0x700000000000 + ((uint64_t)round << (round % 2 ? 22 : 36));
+		uint64_t base = round % 16 ? 0x700000000000 + ((uint64_t)round << 22)
+					  : 0x010000000000 + ((uint64_t)round << 35);
 
-		pthread_barrier_wait(w->barrier);
+		meet(w, round);
 		for (unsigned i = 0; i < GRANULES; i++)
 			w->wrong += !put(base + 16ull * (THREADS * i + w->index), 16 + w->index, i);
 		for (unsigned i = 0; i < GRANULES; i++) {
@@ -345,19 +356,17 @@ static void *work(void *context)
 static void test_threads_share_leaves(void **state)
 {
 	struct worker workers[THREADS];
-	pthread_barrier_t barrier;
+	unsigned arrived = 0;
 
 	(void)state;
-	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ .index = i, .barrier = &barrier };
+		workers[i] = (struct worker){ .index = i, .arrived = &arrived };
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(workers[i].thread, NULL);
 		assert_int_equal(workers[i].wrong, 0);
 	}
-	pthread_barrier_destroy(&barrier);
 }
 
 int main(void)

@@ -955,6 +955,58 @@ static void test_code_without_tables(void **state)
 	end_walker(w, 2500);
 }
 
+/* -- a call on another stack ------------------------------------------------------------------------ */
+
+/* void call_on(struct walker *w, function *f, void *top): f(w) on the stack that ends at `top`. */
+void call_on(struct walker *w, function *f, void *top);
+__asm__(".text\n"
+	".globl call_on\n"
+	".type call_on, @function\n"
+	"call_on:\n"
+	"	.cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register rbp\n"
+	"	mov %rdx, %rsp\n"
+	"	call *%rsi\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size call_on, .-call_on\n");
+
+NOINLINE static void deeper_to_switch(struct walker *w, unsigned depth, char *top)
+{
+	if (depth)
+		deeper_to_switch(w, depth - 1, top);
+	else
+		call_on(w, functions[below(w, FUNCTIONS)], top);
+	capture(w);
+}
+
+/* One stack of frames over two stacks of memory; now and then another one, and the former is unmapped. */
+static void test_switched_stack(void **state)
+{
+	struct walker *w = new_walker(10, 0, 15);
+	char *stack = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		if (i % 20 == 0) {
+			if (stack)
+				munmap(stack, FIBER_STACK);
+			stack = fixture_guarded(FIBER_STACK);
+		}
+		w->until = w->captures + 1 + (unsigned)below(w, 20);
+		w->flow->landing_count = w->flow->depth = 0;
+		deeper_to_switch(w, (unsigned)below(w, 6), stack + FIBER_STACK);
+	}
+	end_walker(w, 2000);
+}
+
 /* -- signals at any instruction -------------------------------------------------------------------- */
 
 static struct {
@@ -1228,6 +1280,7 @@ int main(void)
 		cmocka_unit_test(test_depth_exactly),
 		cmocka_unit_test(test_endless_recursion),
 		cmocka_unit_test(test_code_without_tables),
+		cmocka_unit_test(test_switched_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
 		cmocka_unit_test(test_former_end_is_not_believed),
 		cmocka_unit_test(test_nonsense),

@@ -525,6 +525,26 @@ static void test_regions(void **state)
 	base = 0;
 }
 
+/* An offset that leads out of the region does not lead into the next one. */
+static void test_regions_are_apart(void **state)
+{
+	(void)state;
+	random_state = 6;
+	begin_at(SEG_REGION_SIZE);
+	make_random(&rules[4]);
+	write_header();
+	base = 0;
+	for (unsigned k = 0; k < SEG_NODE_CHUNKS; k++) {
+		header.node_chunks[k] += SEG_REGION_SIZE;
+		header.shard_chunks[k] += SEG_REGION_SIZE;
+	}
+	load();
+	assert_int_equal(image.cost_count, 0);
+	for (uint32_t i = 0; i < image.node_count; i++)
+		assert_int_equal(image.nodes[i].address, 0);
+	image_release(&image);
+}
+
 /* -- damage ---------------------------------------------------------------------------------------- */
 
 static double seconds(void)
@@ -794,6 +814,7 @@ int main(void)
 		cmocka_unit_test(test_inherited),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_regions_are_apart),
 		cmocka_unit_test(test_damaged_nodes),
 		cmocka_unit_test(test_damaged_counters),
 		cmocka_unit_test(test_damaged_offsets),

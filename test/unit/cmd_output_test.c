@@ -86,12 +86,11 @@ static void format_now(char text[32])
 }
 
 /* Local time, between the second before the call and the one after. */
-static void test_time(void **state)
+static void expect_time(const char *zone)
 {
 	char before[32], after[32], *path;
 
-	(void)state;
-	setenv("TZ", "XXX-05:30", 1);
+	setenv("TZ", zone, 1);
 	tzset();
 	format_now(before);
 	path = output_expand("%t", 1, "ls", &diag);
@@ -102,6 +101,14 @@ static void test_time(void **state)
 	free(path);
 	unsetenv("TZ");
 	tzset();
+}
+
+/* In the morning here, in the evening there. */
+static void test_time(void **state)
+{
+	(void)state;
+	expect_time("XXX-05:30");
+	expect_time("XXX+06:30");
 }
 
 static void expect_refused(const char *pattern, const char *named)

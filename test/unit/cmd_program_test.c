@@ -181,6 +181,17 @@ static void test_search_as_execvp(void **state)
 	each_path(paths, sizeof(paths) / sizeof(*paths));
 }
 
+static void test_search_ends(void **state)
+{
+	static const char *const paths[] = { "a", "a:", "a::", ":", "::", "", "missing:" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		setenv("PATH", paths[i], 1);
+		expect_error("nonesuch", ENOENT);
+	}
+}
+
 /* An empty name in front is the current directory as well. */
 static void test_search_from_here(void **state)
 {
@@ -545,6 +556,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_path),
 		PATH_TEST(test_search_as_execvp),
+		PATH_TEST(test_search_ends),
 		PATH_TEST(test_search_from_here),
 		PATH_TEST(test_search_finds_folder),
 		cmocka_unit_test(test_scripts),
