@@ -55,12 +55,14 @@ enum seg_root {
 };
 
 /* A stack is a node of a tree, named by its index.  `address` is a return address, or for a frame that a signal
- * interrupted the interrupted address plus one, so that address - 1 always lies in the executing code. */
+ * interrupted, the interrupted address with SEG_INTERRUPTED set.  Code is looked up at a return address minus one (the
+ * call), and at an interrupted address itself. */
 struct seg_node {
 	uint64_t address; /* 0: an abandoned record */
 	uint32_t parent;
 	uint32_t module; /* index into modules; 0: no file (JIT code) */
 };
+#define SEG_INTERRUPTED (1ull << 63)
 #define SEG_ADDRESS_CUT 1ull /* "frames were left out here": the mark of --depth inside a stack */
 
 struct seg_module {

@@ -296,6 +296,7 @@ static struct stack_frame frame_at(const struct unwind_cursor *cursor)
 		.slot = cursor->slot,
 		.address = pc + cursor->interrupted,
 		.fp = cursor->registers[ARCH_REG_FP],
+		.interrupted = cursor->interrupted,
 		.transient = cursor->interrupted || !(cursor->known >> ARCH_REG_FP & 1),
 	};
 }
@@ -393,6 +394,13 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 	}
 }
 
+/* How the tree names a frame's address. */
+static inline uintptr_t tree_address(const struct stack_frame *frame)
+{
+	return __builtin_expect(frame->interrupted, 0) ? (frame->address - 1) | SEG_INTERRUPTED
+						       : frame->address;
+}
+
 /* The node of the frame at `index`, an innermost frame of a stack longer than the limit: the outermost frames, a
  * mark, the innermost ones. */
 static uint32_t node_of_cut(struct frame_list *kept, uint32_t index)
@@ -405,7 +413,7 @@ static uint32_t node_of_cut(struct frame_list *kept, uint32_t index)
 	if (outer_frames)
 		node = stack_tree_child(kept->frames[outer_frames - 1].node, SEG_ADDRESS_CUT);
 	for (uint32_t i = index + 1 - inner; i <= index && node; i++)
-		node = stack_tree_child(node, kept->frames[i].address);
+		node = stack_tree_child(node, tree_address(&kept->frames[i]));
 	return node;
 }
 
@@ -419,7 +427,7 @@ static bool adopt(struct stack_cache *c)
 
 		frame->node = 0;
 		if (c->kept.count < depth_limit)
-			frame->node = node = node ? stack_tree_child(node, frame->address) : 0;
+			frame->node = node = node ? stack_tree_child(node, tree_address(frame)) : 0;
 		if (!seal_top(c))
 			return false;
 		frame->checks = c->kept.count ? c->checks.count : 0;

@@ -22,14 +22,16 @@
 #include "agent/unwind.h"
 
 struct stack_frame {
-	uintptr_t slot;	    /* where the return address was found */
-	uintptr_t address;  /* the return address */
-	uintptr_t fp;	    /* the frame pointer register after returning to `address` */
+	uintptr_t slot; /* where the return address was found */
+	uintptr_t
+		address; /* the return address; of an interrupted frame, one more than its address */
+	uintptr_t fp;	 /* the frame pointer register after returning to `address` */
 	uintptr_t fp_slot;  /* where that was saved; 0: it was still in the register */
 	uintptr_t cfa_slot; /* the word that gave slot + 8, of a realigned callee; 0: none */
 	uint32_t node;	    /* of the stack that ends here; 0: not asked for yet */
 	uint32_t checks;    /* kept frames: how many checks those outward of it need; see below */
 	bool transient;	    /* never kept, nor anything inward of it */
+	bool interrupted;   /* by a signal: see struct seg_node */
 };
 
 struct frame_list {

@@ -128,9 +128,14 @@ void stack_tree_forget_unloaded(void)
 	}
 }
 
+static uint32_t module_at_node(uintptr_t address)
+{
+	return module_of(address & SEG_INTERRUPTED ? address & ~SEG_INTERRUPTED : address - 1);
+}
+
 static uint32_t new_node(uint32_t parent, uintptr_t address)
 {
-	uint32_t module = address == SEG_ADDRESS_CUT ? 0 : module_of(address - 1);
+	uint32_t module = address == SEG_ADDRESS_CUT ? 0 : module_at_node(address);
 	struct seg_node *n;
 	uint32_t id;
 
@@ -156,7 +161,7 @@ static uint32_t new_node(uint32_t parent, uintptr_t address)
 static bool still_true(const struct seg_node *node)
 {
 	return !__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE) ||
-	       node->address == SEG_ADDRESS_CUT || module_of(node->address - 1) == node->module;
+	       node->address == SEG_ADDRESS_CUT || module_at_node(node->address) == node->module;
 }
 
 static inline bool is_child(uint32_t id, uint32_t parent, uintptr_t address)

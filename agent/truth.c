@@ -75,7 +75,7 @@ static void read_theirs(const uintptr_t *frame)
 
 static bool same_place(uintptr_t a, uintptr_t b)
 {
-	return a == b || a == b + 1; /* interrupted frames: see struct seg_node */
+	return (a & ~SEG_INTERRUPTED) == b;
 }
 
 /* A stack that says it is truncated, or theirs when it gave up, is compared as far as it goes. */

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define SIGN_BIT_PID (1ull << 63)
+#define INTERRUPTED  (1ull << 62)
+#define MODULE_MASK  0xffffffffull
 
 struct module {
 	char *path;
@@ -20,7 +22,8 @@ struct module {
 };
 
 struct code {
-	uint64_t owner; /* module index, or SIGN_BIT_PID | pid for code of no file */
+	uint64_t
+		owner; /* module index, INTERRUPTED or not; or SIGN_BIT_PID | pid for code of no file */
 	uint64_t address;
 	rec_id row;
 };
@@ -153,9 +156,9 @@ static uint32_t enter(struct code_map *map, uint64_t owner, uint64_t address)
 	return i;
 }
 
-uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address)
+uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address, bool interrupted)
 {
-	return enter(map, module, address);
+	return enter(map, module | (interrupted ? INTERRUPTED : 0), address);
 }
 
 uint32_t code_map_enter_jit(struct code_map *map, int32_t pid, uint64_t address)
@@ -200,7 +203,7 @@ static void write_location(void *context, size_t index, const struct sym_frame *
 		rows[i] = (struct rec_frame){ frames[i].function, frames[i].file, frames[i].line,
 					      frames[i].inlined };
 	if (!(code->owner & SIGN_BIT_PID))
-		module = s->map->modules[code->owner].row;
+		module = s->map->modules[code->owner & MODULE_MASK].row;
 	s->error =
 		rec_add_location(s->rec, module, code->address, rows, count, &code->row, s->diag);
 }
@@ -251,15 +254,27 @@ static int resolve_jit(struct write_state *s, const uint32_t *order, size_t coun
 	return s->error;
 }
 
+/* Codes of one module are resolved together. */
+static uint64_t group_of(const struct code *code)
+{
+	return code->owner & ~INTERRUPTED;
+}
+
 /* Code indices, grouped by owner. */
 static int by_owner(const void *a, const void *b, void *codes)
 {
 	const struct code *x = (const struct code *)codes + *(const uint32_t *)a;
 	const struct code *y = (const struct code *)codes + *(const uint32_t *)b;
 
-	if (x->owner != y->owner)
-		return x->owner < y->owner ? -1 : 1;
+	if (group_of(x) != group_of(y))
+		return group_of(x) < group_of(y) ? -1 : 1;
 	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Inside the call that a return address follows; an interrupted instruction itself. */
+static uint64_t look_up_address(const struct code *code)
+{
+	return code->owner & INTERRUPTED ? code->address : code->address - 1;
 }
 
 static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t *order,
@@ -271,8 +286,9 @@ static int resolve_group(struct write_state *s, struct sym *sym, const uint32_t 
 	if (first->owner & SIGN_BIT_PID)
 		return resolve_jit(s, order, count);
 	for (size_t i = 0; i < count; i++)
-		addresses[i] = s->map->codes[order[i]].address - 1;
-	return resolve_module(s, sym, &s->map->modules[first->owner], addresses, count);
+		addresses[i] = look_up_address(&s->map->codes[order[i]]);
+	return resolve_module(s, sym, &s->map->modules[first->owner & MODULE_MASK], addresses,
+			      count);
 }
 
 static int resolve_all(struct write_state *s, struct sym *sym,
@@ -290,12 +306,14 @@ static int resolve_all(struct write_state *s, struct sym *sym,
 	for (uint32_t i = 0, n; i < map->code_count && !error; i += n) {
 		const struct code *first = &map->codes[order[i]];
 
-		for (n = 1;
-		     i + n < map->code_count && map->codes[order[i + n]].owner == first->owner; n++)
+		for (n = 1; i + n < map->code_count &&
+			    group_of(&map->codes[order[i + n]]) == group_of(first);
+		     n++)
 			;
 		if (progress)
-			progress(first->owner & SIGN_BIT_PID ? "JIT code"
-							     : map->modules[first->owner].path,
+			progress(first->owner & SIGN_BIT_PID
+					 ? "JIT code"
+					 : map->modules[first->owner & MODULE_MASK].path,
 				 i, map->code_count);
 		error = resolve_group(s, sym, order + i, n, addresses);
 	}

@@ -6,6 +6,7 @@
 #ifndef MEMTRACK_CMD_CODE_MAP_H
 #define MEMTRACK_CMD_CODE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,10 +18,11 @@ struct code_map;
 struct code_map *code_map_new(void);
 void code_map_free(struct code_map *map);
 
-/* Both give an index from 1; 0: out of memory.  `address` is a return address, link-time. */
+/* Both give an index from 1; 0: out of memory.  `address` is link-time: a return address, or that of
+ * an interrupted instruction. */
 uint32_t code_map_module(struct code_map *map, const char *path, const uint8_t *build_id,
 			 uint32_t build_id_size);
-uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address);
+uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address, bool interrupted);
 /* A runtime address in no file; names come from the perf map of `pid`, if there is one. */
 uint32_t code_map_enter_jit(struct code_map *map, int32_t pid, uint64_t address);
 

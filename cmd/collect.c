@@ -140,6 +140,8 @@ static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint
 	struct item *item = &c->items[index];
 	const struct seg_node *n = &item->image.nodes[node];
 	const struct image_module *m = &item->image.modules[n->module];
+	bool interrupted = (n->address & SEG_INTERRUPTED) != 0;
+	uint64_t address = n->address & ~SEG_INTERRUPTED;
 
 	if (n->address == SEG_ADDRESS_CUT || !n->address)
 		return 0;
@@ -153,9 +155,10 @@ static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint
 	}
 	if (n->module)
 		item->codes[node] =
-			code_map_enter(c->map, modules[n->module], n->address - m->bias);
+			code_map_enter(c->map, modules[n->module], address - m->bias, interrupted);
 	else
-		item->codes[node] = code_map_enter_jit(c->map, item->image.header.pid, n->address);
+		item->codes[node] =
+			code_map_enter_jit(c->map, item->image.header.pid, address + interrupted);
 	return item->codes[node] ? 0 : out_of_memory(c->diag);
 }
 

@@ -87,6 +87,8 @@ static void begin_at(uint64_t where)
 			close(fd);
 		fd = memfd_create("segment", MFD_CLOEXEC);
 		assert_true(fd >= 0);
+		/* Sparse, as segments are: the size says nothing of what is in it. */
+		assert_int_equal(ftruncate(fd, (off_t)SEG_FILE_SIZE), 0);
 	}
 	base = where;
 	memset(&header, 0, sizeof(header));
