@@ -20,6 +20,8 @@
 # define MEMTRACK_LIBRARY_DIR "/usr/local/lib/memtrack"
 #endif
 
+#define UNREADY_PREFIX "unready."
+
 enum { ROOM_WANTED = 256 << 20 /* bytes free where the session goes */ };
 
 /* LD_PRELOAD separates names by blanks and colons and knows no quoting. */
@@ -118,27 +120,41 @@ static int make_directory(struct session *session, const struct session_options 
 	return 0;
 }
 
-/* Sparse, of full size from the start: the agent never changes the size.  A file size limit of our own (ulimit -f)
- * makes it smaller. */
-static int make_spare(const struct session *session, unsigned index)
+/* A file of the size that segments have; a file size limit of our own (ulimit -f) makes it smaller. */
+static int make_file(const char *path)
 {
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 	uint64_t size = SEG_FILE_SIZE;
-	char path[PATH_MAX];
-	int fd, error = 0;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error = 0;
 
-	snprintf(path, sizeof(path), "%s/%s%u", session->directory, SEG_SPARE_PREFIX, index);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return errno == EEXIST ? 0 : -errno;
+		return -errno;
 	getrlimit(RLIMIT_FSIZE, &limit);
-	if (limit.rlim_max < size)
-		size = limit.rlim_max & ~(uint64_t)4095;
-	if (ftruncate(fd, (off_t)size) < 0) {
+	if (limit.rlim_cur < size)
+		size = limit.rlim_cur & ~(uint64_t)4095;
+	if (ftruncate(fd, (off_t)size) < 0)
 		error = -errno;
-		unlink(path);
-	}
 	close(fd);
+	if (error)
+		unlink(path);
+	return error;
+}
+
+/* Sparse, of full size from the start: the agent never changes the size.  It gets its name only when it is ready, since
+ * an agent may take it the moment it has one. */
+static int make_spare(const struct session *session, unsigned index)
+{
+	char unready[PATH_MAX], spare[PATH_MAX];
+	int error;
+
+	snprintf(spare, sizeof(spare), "%s/%s%u", session->directory, SEG_SPARE_PREFIX, index);
+	if (access(spare, F_OK) == 0)
+		return 0;
+	snprintf(unready, sizeof(unready), "%s/" UNREADY_PREFIX "%u", session->directory, index);
+	error = make_file(unready);
+	if (!error && link(unready, spare) < 0 && errno != EEXIST)
+		error = rename(unready, spare) < 0 ? -errno : 0;
+	unlink(unready);
 	return error;
 }
 
@@ -217,6 +233,7 @@ int session_export(const struct session *session)
 static bool is_ours(const char *name)
 {
 	return strncmp(name, SEG_SPARE_PREFIX, strlen(SEG_SPARE_PREFIX)) == 0 ||
+	       strncmp(name, UNREADY_PREFIX, strlen(UNREADY_PREFIX)) == 0 ||
 	       strncmp(name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 ||
 	       strcmp(name, "libmemtrack.so") == 0;
 }

@@ -536,6 +536,19 @@ static int sync_file(struct recording *rec, struct diag *diag)
  * An existing file becomes PATH.old.  What is no regular file appeared only
  * now: leave it alone.
  */
+/*
+ * A second name rather than another one, where the file system can: there is no moment
+ * without a recording at `path`.  Another writer may be at the same: what it moved away
+ * first need not be kept by us.
+ */
+static int keep_as(const char *path, const char *old)
+{
+	unlink(old);
+	if (link(path, old) == 0 || errno == ENOENT || errno == EEXIST)
+		return 0;
+	return rename(path, old) && errno != ENOENT ? errno : 0;
+}
+
 static int keep_old(struct recording *rec, struct diag *diag)
 {
 	struct stat st;
@@ -550,7 +563,7 @@ static int keep_old(struct recording *rec, struct diag *diag)
 				rec->path);
 	if (asprintf(&old, "%s.old", rec->path) < 0)
 		return diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
-	int error = rename(rec->path, old) ? errno : 0;
+	int error = keep_as(rec->path, old);
 	if (error)
 		diag_set(diag, -error, "cannot keep '%s' as '%s': %s", rec->path, old,
 			 strerror(error));
