@@ -38,15 +38,16 @@ COMMON := -std=gnu17 -D_GNU_SOURCE -iquote . -MMD -MP $(WARNINGS)
 TOOL_LIBS := -ldw -lelf -lsqlite3 -lcjson -liberty -llzma
 # What --version lists; empty where pkg-config does not know.
 BUILT_WITH = $(subst ; ,;,$(foreach p,libdw sqlite3 libcjson liblzma,$(p) $(shell pkg-config --modversion $(p) 2>/dev/null);))
-TOOL_FLAGS := $(COMMON) -DMEMTRACK_VERSION='"$(VERSION)"' -DMEMTRACK_LIBRARY_DIR='"$(LIBDIR)"'
+TOOL_FLAGS := $(COMMON) -DMEMTRACK_VERSION='"$(VERSION)"'
 ifneq ($(SAN),)
 TOOL_FLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 TOOL_LDFLAGS := -fsanitize=$(SAN)
 endif
 
 # The agent lives in other people's processes: no sanitizer, no stack protector (its failure path calls into libc),
-# frame pointers in its own frames, every call by name bound to its own hidden functions.
-AGENT_FLAGS := $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer \
+# frame pointers in its own frames, every call by name bound to its own hidden functions.  General registers only: it
+# copies small structs just after writing their fields, where wider loads have to wait for the stores.
+AGENT_FLAGS := $(COMMON) -mgeneral-regs-only -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer \
 	-fno-stack-protector -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free \
 	-fasynchronous-unwind-tables
 AGENT_LDFLAGS := -shared -Wl,-soname,libmemtrack.so -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
@@ -127,6 +128,8 @@ $(O)/agent/%.o: %.c $(O)/flags
 
 # The agent that compares its stacks with an independent unwinder (agent/truth.h).
 TRUTH_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/truth/%.o) $(O)/truth/agent/truth.o
+# Its printing takes a variable number of arguments.
+$(O)/truth/agent/truth.o: AGENT_FLAGS := $(filter-out -mgeneral-regs-only,$(AGENT_FLAGS))
 $(O)/truth/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(AGENT_FLAGS) $(CFLAGS) -DMEMTRACK_TRUTH -c -o $@ $<

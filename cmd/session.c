@@ -16,10 +16,6 @@
 
 #include "agent/layout.h"
 
-#ifndef MEMTRACK_LIBRARY_DIR
-# define MEMTRACK_LIBRARY_DIR "/usr/local/lib/memtrack"
-#endif
-
 #define UNREADY_PREFIX "unready."
 
 enum { ROOM_WANTED = 256 << 20 /* bytes free where the session goes */ };
@@ -50,10 +46,7 @@ char *session_find_agent(struct diag *diag)
 		if (access(path, R_OK) == 0)
 			return realpath(path, NULL);
 	}
-	if (access(MEMTRACK_LIBRARY_DIR "/libmemtrack.so", R_OK) == 0)
-		return strdup(MEMTRACK_LIBRARY_DIR "/libmemtrack.so");
-	diag_set(diag, -ENOENT, "cannot find libmemtrack.so beside '%s' or in '%s'", self,
-		 MEMTRACK_LIBRARY_DIR);
+	diag_set(diag, -ENOENT, "cannot find libmemtrack.so in '%s' or '%s/../lib/memtrack'", self, self);
 	return NULL;
 }
 

@@ -15,8 +15,8 @@
 
 #include "test/unit/agent_fixture.h"
 
-#define GIB (1ull << 30)
-#define TIB (1ull << 40)
+#define GIB	 (1ull << 30)
+#define TIB	 (1ull << 40)
 #define USER_END (1ull << 47) /* x86-64 with four-level page tables */
 
 static const void *at(uint64_t address)
@@ -31,7 +31,8 @@ static bool put(uint64_t address, uint32_t node, uint64_t size)
 	return block_put(at(address), node, size, &former);
 }
 
-static void expect_block(const struct block *b, enum block_state state, uint32_t node, uint64_t size)
+static void expect_block(const struct block *b, enum block_state state, uint32_t node,
+			 uint64_t size)
 {
 	assert_int_equal(b->state, state);
 	if (state != BLOCK_LIVE)
@@ -64,12 +65,14 @@ static void test_states(void **state)
 	expect_take(0x500000000000, BLOCK_UNKNOWN, 0, 0);
 	life(0x500000000000, 16, 100);
 	expect_take(0x500000000010, BLOCK_UNKNOWN, 0, 0); /* the neighbour */
-	life(0x500000000000, 17, 200);                    /* the address again */
+	life(0x500000000000, 17, 200);			  /* the address again */
 }
 
 static const uint64_t sizes[] = {
-	0,	     1,	      15,	16,	  4095,	   1u << 31, 4 * GIB - 3, 4 * GIB - 2,
-	4 * GIB - 1, 4 * GIB, 4 * GIB + 1, 8 * GIB, TIB - 1, TIB,      TIB + 1,	  (1ull << 46) + 12345,
+	0,	     1,	       15,	    16,
+	4095,	     1u << 31, 4 * GIB - 3, 4 * GIB - 2,
+	4 * GIB - 1, 4 * GIB,  4 * GIB + 1, 8 * GIB,
+	TIB - 1,     TIB,      TIB + 1,	    (1ull << 46) + 12345,
 };
 enum { SIZES = sizeof(sizes) / sizeof(*sizes) };
 
@@ -122,9 +125,9 @@ static void test_borders(void **state)
 static void test_not_of_the_user(void **state)
 {
 	static const uint64_t addresses[] = {
-		USER_END,	      USER_END + 16,	  1ull << 48,	      1ull << 63,
-		0x8000123400000000,   0xffff800000000000, 0xffff888812345670, 0xffffffff81000000,
-		0xfffffffffffffff0,   UINT64_MAX,	  0x0100000000000010, /* a tagged pointer */
+		USER_END,	    USER_END + 16,	1ull << 48,	    1ull << 63,
+		0x8000123400000000, 0xffff800000000000, 0xffff888812345670, 0xffffffff81000000,
+		0xfffffffffffffff0, UINT64_MAX,		0x0100000000000010, /* a tagged pointer */
 	};
 
 	(void)state;
@@ -327,7 +330,8 @@ struct worker {
 static void meet(const struct worker *w, unsigned round)
 {
 	__atomic_fetch_add(w->arrived, 1, __ATOMIC_ACQ_REL);
-	for (unsigned i = 0; __atomic_load_n(w->arrived, __ATOMIC_ACQUIRE) < THREADS * (round + 1); i++)
+	for (unsigned i = 0; __atomic_load_n(w->arrived, __ATOMIC_ACQUIRE) < THREADS * (round + 1);
+	     i++)
 		if (i > 200)
 			sched_yield();
 }
@@ -339,7 +343,7 @@ static void *work(void *context)
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t base = round % 16 ? 0x700000000000 + ((uint64_t)round << 22)
-					  : 0x010000000000 + ((uint64_t)round << 35);
+					   : 0x010000000000 + ((uint64_t)round << 35);
 
 		meet(w, round);
 		for (unsigned i = 0; i < GRANULES; i++)
@@ -372,10 +376,15 @@ static void test_threads_share_leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_against_model), cmocka_unit_test(test_states),
-		cmocka_unit_test(test_sizes),		     cmocka_unit_test(test_replaced_unseen),
-		cmocka_unit_test(test_borders),		     cmocka_unit_test(test_not_of_the_user),
-		cmocka_unit_test(test_many_huge), cmocka_unit_test(test_refused_over_live),	     cmocka_unit_test(test_threads_share_leaves),
+		cmocka_unit_test(test_random_against_model),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_replaced_unseen),
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_not_of_the_user),
+		cmocka_unit_test(test_many_huge),
+		cmocka_unit_test(test_refused_over_live),
+		cmocka_unit_test(test_threads_share_leaves),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

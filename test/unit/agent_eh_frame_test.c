@@ -184,8 +184,8 @@ static bool ask_readelf(const char *path)
 
 	row_count = 0;
 	cie_count = 0;
-	snprintf(command, sizeof(command), "LC_ALL=C readelf -W --debug-dump=frames-interp '%s' 2>/dev/null",
-		 path);
+	snprintf(command, sizeof(command),
+		 "LC_ALL=C readelf -W --debug-dump=frames-interp '%s' 2>/dev/null", path);
 	in = popen(command, "r");
 	assert_non_null(in);
 	read_lines(in);
@@ -262,7 +262,8 @@ static unsigned check_rows(uintptr_t bias)
 
 	for (size_t i = 0; i < row_count; i++) {
 		const struct expected *e = &rows[i];
-		const uint64_t places[] = { e->start, e->start + (e->end - e->start) / 2, e->end - 1 };
+		const uint64_t places[] = { e->start, e->start + (e->end - e->start) / 2,
+					    e->end - 1 };
 
 		for (unsigned k = 0; k < 3 && e->start < e->end; k++) {
 			assert_int_equal(cfi_find(bias + places[k], &work), CFI_FOUND);
@@ -337,7 +338,8 @@ static void test_rows_of_loaded_objects(void **state)
 
 static void test_nowhere(void **state)
 {
-	static const uintptr_t nowhere[] = { 0, 1, 4096, 1ul << 46, 1ul << 47, 1ul << 63, UINTPTR_MAX };
+	static const uintptr_t nowhere[] = { 0,		1,	   4096,       1ul << 46,
+					     1ul << 47, 1ul << 63, UINTPTR_MAX };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++)
@@ -372,7 +374,8 @@ static void test_expression_of_plt(void **state)
 			cursor.interrupted = true;
 			assert_int_equal(unwind_step(&cursor, &memory), UNWIND_STEPPED);
 			assert_int_equal(cursor.registers[ARCH_REG_RA], 0xa0 + pushed);
-			assert_int_equal(cursor.registers[ARCH_REG_SP], (uintptr_t)&stack[2 + pushed]);
+			assert_int_equal(cursor.registers[ARCH_REG_SP],
+					 (uintptr_t)&stack[2 + pushed]);
 			assert_int_equal(cursor.slot, (uintptr_t)&stack[1 + pushed]);
 		}
 	}
@@ -448,7 +451,7 @@ struct recipe {
 
 #define PROGRAM(...) .program = { __VA_ARGS__ }, .program_size = sizeof((uint8_t[]){ __VA_ARGS__ })
 #define INITIAL(...) .initial = { __VA_ARGS__ }, .initial_size = sizeof((uint8_t[]){ __VA_ARGS__ })
-#define PUSH PROGRAM(0x41, 0x0e, 16) /* 2: CFA = rsp + 16 */
+#define PUSH	     PROGRAM(0x41, 0x0e, 16) /* 2: CFA = rsp + 16 */
 
 static size_t begin_record(struct bytes *b, bool wide)
 {
@@ -578,27 +581,27 @@ static void test_instructions(void **state)
 
 	(void)state;
 	build(&s, &(struct recipe){
-			  PROGRAM(0x41, 0x0e, 16,	       /* 2: def_cfa_offset 16 */
-				  0x02, 1, 0x83, 2,	       /* 4: rbx at CFA - 16 */
-				  0x03, 1, 0, 0x0d, 6,	       /* 6: def_cfa_register rbp */
+			  PROGRAM(0x41, 0x0e, 16,		 /* 2: def_cfa_offset 16 */
+				  0x02, 1, 0x83, 2,		 /* 4: rbx at CFA - 16 */
+				  0x03, 1, 0, 0x0d, 6,		 /* 6: def_cfa_register rbp */
 				  0x04, 1, 0, 0, 0, 0x05, 12, 3, /* 8: r12 at CFA - 24 */
-				  0x41, 0x11, 13, 0x7c,	       /* 10: offset_extended_sf r13, -4: +32 */
-				  0x41, 0x14, 14, 5,	       /* 12: val_offset r14: -40 */
-				  0x41, 0x15, 15, 0x7a,	       /* 14: val_offset_sf r15, -6: +48 */
-				  0x41, 0x09, 0, 3,	       /* 16: rax is in rbx */
-				  0x41, 0x07, 1,	       /* 18: rdx undefined */
-				  0x41, 0x08, 3,	       /* 20: rbx same */
-				  0x41, 0x2f, 2, 7,	       /* 22: negative_offset rcx 7: +56 */
-				  0x41, 0x12, 4, 0x7e,	       /* 24: def_cfa_sf rsi, -2: +16 */
-				  0x41, 0x13, 0x7d,	       /* 26: def_cfa_offset_sf -3: +24 */
-				  0x41, 0x2e, 0x80, 1, 0x00,   /* 28: args_size, nop */
-				  0x41, 0x0f, 2, 0x76, 0,      /* 30: CFA by expression */
-				  0x41, 0x10, 5, 1, 0x12,      /* 32: rdi by expression */
-				  0x41, 0x16, 8, 3, 0x12, 0x13, 0x12,  /* 34: r8 is an expression */
-				  0x41, 0x0c, 7, 0x90, 1,      /* 36: def_cfa rsp + 144 */
-				  0x41, 0x86, 9, 0x06, 6,      /* 38: rbp at -72; restore_extended */
-				  0x41, 0x83, 9, 0xc3,	       /* 40: rbx; restore rbx */
-				  0x41, 0x83, 0x80, 0x80, 1,   /* 42: rbx at CFA - 131072 */
+				  0x41, 0x11, 13, 0x7c, /* 10: offset_extended_sf r13, -4: +32 */
+				  0x41, 0x14, 14, 5,	/* 12: val_offset r14: -40 */
+				  0x41, 0x15, 15, 0x7a, /* 14: val_offset_sf r15, -6: +48 */
+				  0x41, 0x09, 0, 3,	/* 16: rax is in rbx */
+				  0x41, 0x07, 1,	/* 18: rdx undefined */
+				  0x41, 0x08, 3,	/* 20: rbx same */
+				  0x41, 0x2f, 2, 7,	/* 22: negative_offset rcx 7: +56 */
+				  0x41, 0x12, 4, 0x7e,	/* 24: def_cfa_sf rsi, -2: +16 */
+				  0x41, 0x13, 0x7d,	/* 26: def_cfa_offset_sf -3: +24 */
+				  0x41, 0x2e, 0x80, 1, 0x00,	      /* 28: args_size, nop */
+				  0x41, 0x0f, 2, 0x76, 0,	      /* 30: CFA by expression */
+				  0x41, 0x10, 5, 1, 0x12,	      /* 32: rdi by expression */
+				  0x41, 0x16, 8, 3, 0x12, 0x13, 0x12, /* 34: r8 is an expression */
+				  0x41, 0x0c, 7, 0x90, 1,	      /* 36: def_cfa rsp + 144 */
+				  0x41, 0x86, 9, 0x06, 6,    /* 38: rbp at -72; restore_extended */
+				  0x41, 0x83, 9, 0xc3,	     /* 40: rbx; restore rbx */
+				  0x41, 0x83, 0x80, 0x80, 1, /* 42: rbx at CFA - 131072 */
 				  0x41, 0x05, 40, 3, 0x06, 40, 0xa8, 1, 0xe8) /* vector registers */
 		  });
 	EXPECT_FOUND(&s, 0);
@@ -670,8 +673,8 @@ static void test_remember_and_restore(void **state)
 
 	(void)state;
 	build(&s, &(struct recipe){ INITIAL(0x0c, 7, 8, 0x90, 1, 0x83, 4), /* rbx at CFA - 32 */
-				    PROGRAM(0x83, 5, 0x0e, 32, 0x0a, 0x41, 0x83, 6, 0x0c, 6, 16, 0x0a,
-					    0x41, 0xc3, 0x0b, 0x41, 0x0b, 0x41, 0xc3) });
+				    PROGRAM(0x83, 5, 0x0e, 32, 0x0a, 0x41, 0x83, 6, 0x0c, 6, 16,
+					    0x0a, 0x41, 0xc3, 0x0b, 0x41, 0x0b, 0x41, 0xc3) });
 	EXPECT_FOUND(&s, 0);
 	expect_kind(3, CFI_OFFSET, -40);
 	EXPECT_FOUND(&s, 2);
@@ -697,10 +700,8 @@ static void test_forms(void **state)
 		{ PUSH, .version = 4 },
 		{ PUSH, .letters = "zRB" },
 		{ PUSH, .letters = "zLR", .data = "\x1b\x1b", .data_size = 2 },
-		{ PUSH, .letters = "zPLR", .data = "\x9b\1\2\3\4\x1b\x1b",
-		  .data_size = 7 },
-		{ PUSH, .letters = "zPR", .data = "\x00........\x1b",
-		  .data_size = 10 },
+		{ PUSH, .letters = "zPLR", .data = "\x9b\1\2\3\4\x1b\x1b", .data_size = 7 },
+		{ PUSH, .letters = "zPR", .data = "\x00........\x1b", .data_size = 10 },
 		/* Data that no letter speaks for is skipped. */
 		{ PUSH, .letters = "zR", .data = "\x1b\x77\x77", .data_size = 3 },
 	};
@@ -731,14 +732,14 @@ static void test_not_understood(void **state)
 		{ .letters = "R" },
 		{ .ra = 30 },
 		{ .claimed_size = 100 },
-		{ .letters = "zRRRRRR" },    /* more letters than data */
+		{ .letters = "zRRRRRR" },   /* more letters than data */
 		{ PROGRAM(0x3f) },	    /* no such instruction */
 		{ PROGRAM(0x17) },	    /* nor this */
 		{ PROGRAM(0x0b) },	    /* nothing to restore */
 		{ PROGRAM(0x0e) },	    /* no operand */
-		{ PROGRAM(0x0e, 0x80) },	    /* half an operand */
-		{ PROGRAM(0x04, 1, 0, 0) },  /* three quarters */
-		{ PROGRAM(0x0f, 5, 1, 1) },  /* an expression of 5 bytes in 2 */
+		{ PROGRAM(0x0e, 0x80) },    /* half an operand */
+		{ PROGRAM(0x04, 1, 0, 0) }, /* three quarters */
+		{ PROGRAM(0x0f, 5, 1, 1) }, /* an expression of 5 bytes in 2 */
 		{ PROGRAM(0x10, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1) },
 		{ INITIAL(0x0c, 7) },
 	};
@@ -760,9 +761,10 @@ static void damage(struct section *s, size_t at, uint32_t value)
 /* Lengths, pointers and counts that lead out of the section. */
 static void test_lead_astray(void **state)
 {
-	static const uint32_t values[] = { 0,	       1,	   3,	       4,	   7,
-					   8,	       0x1fff,	   0x2000,     0x10000,	   0x7fffffff,
-					   0x80000000, 0xfffffff0, 0xfffffffe, 0xffffffff };
+	static const uint32_t values[] = { 0,	       1,	   3,	       4,
+					   7,	       8,	   0x1fff,     0x2000,
+					   0x10000,    0x7fffffff, 0x80000000, 0xfffffff0,
+					   0xfffffffe, 0xffffffff };
 	struct section s;
 
 	(void)state;
@@ -888,7 +890,8 @@ static void copy_libc(void)
 
 static uintptr_t place_of(const uint8_t *header, uint32_t index)
 {
-	return (uintptr_t)header + (uintptr_t)(intptr_t)(int32_t)read32(copy.original + 12 + 8 * index);
+	return (uintptr_t)header +
+	       (uintptr_t)(intptr_t)(int32_t)read32(copy.original + 12 + 8 * index);
 }
 
 static void expect_same(const struct cfi_row *a, const struct cfi_row *b)
@@ -924,7 +927,9 @@ static void check_copy(uint64_t *random)
 
 static uint8_t other_byte(uint64_t *random, uint8_t byte)
 {
-	static const uint8_t usual[] = { 0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x40 };
+	static const uint8_t usual[] = {
+		0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x40
+	};
 
 	switch (fixture_below(random, 3)) {
 	case 0:
@@ -999,7 +1004,8 @@ static void test_damaged_bytes(void **state)
 	alarm(0);
 	assert_memory_equal(copy.header, copy.original, copy.size);
 	print_message("# found %u, none %u, malformed %u\n", results[0], results[1], results[2]);
-	assert_true(results[CFI_FOUND] > 1000 && results[CFI_NONE] > 1000 && results[CFI_MALFORMED] > 1000);
+	assert_true(results[CFI_FOUND] > 1000 && results[CFI_NONE] > 1000 &&
+		    results[CFI_MALFORMED] > 1000);
 }
 
 /* The object ends in the midst of things. */
@@ -1016,10 +1022,12 @@ static void test_damaged_end(void **state)
 		memcpy(header, copy.original, size);
 		fake.header = header;
 		for (unsigned i = 0; i < 10; i++)
-			cfi_find(place_of(header, (uint32_t)fixture_below(&random, copy.count)), &work);
+			cfi_find(place_of(header, (uint32_t)fixture_below(&random, copy.count)),
+				 &work);
 		if (size > 4) {
 			header[2] = 0xff; /* no table */
-			cfi_find(place_of(header, (uint32_t)fixture_below(&random, copy.count)), &work);
+			cfi_find(place_of(header, (uint32_t)fixture_below(&random, copy.count)),
+				 &work);
 		}
 	}
 }

@@ -12,13 +12,9 @@
 #include "agent/peak.h"
 #include "test/unit/agent_fixture.h"
 
-static const uint32_t firsts[] = { 1,
-				   2,
-				   SEG_SHARD_FIRST,
-				   SEG_COUNTER_FIRST,
-				   SEG_MODULE_FIRST,
-				   SEG_NODE_FIRST,
-				   1u << 20 };
+static const uint32_t firsts[] = {
+	1, 2, SEG_SHARD_FIRST, SEG_COUNTER_FIRST, SEG_MODULE_FIRST, SEG_NODE_FIRST, 1u << 20
+};
 enum { FIRSTS = sizeof(firsts) / sizeof(*firsts) };
 
 /* Every record from 0 on has the place right after the one before it. */
@@ -120,9 +116,8 @@ static void open_account(int64_t total, int64_t max, uint32_t epoch, uint32_t at
 
 #define TOP 0x7fffffffffffll /* 2^47 - 1 */
 
-static const int64_t totals[] = {
-	0, 1, -1, 255, 1ll << 31, 1ll << 32, -(1ll << 32), TOP, -TOP, -TOP - 1
-};
+static const int64_t totals[] = { 0,   1,    -1,      255, 1ll << 31, 1ll << 32, -(1ll << 32),
+				  TOP, -TOP, -TOP - 1 };
 static const int64_t maxima[] = { 0, 1, 0xffff, 0x10000, 1ll << 32, TOP, (1ll << 48) - 1 };
 static const uint32_t epochs[] = { 0, 1, 2, 0x40000000, 0x7ffffffe, 0x7fffffff };
 
@@ -145,8 +140,10 @@ static void test_pack_random(void **state)
 
 	(void)state;
 	for (int i = 0; i < 200000; i++) {
-		int64_t total = (int64_t)fixture_random(&random) >> (16 + fixture_below(&random, 48));
-		int64_t max = (int64_t)(fixture_random(&random) >> (16 + fixture_below(&random, 48)));
+		int64_t total =
+			(int64_t)fixture_random(&random) >> (16 + fixture_below(&random, 48));
+		int64_t max =
+			(int64_t)(fixture_random(&random) >> (16 + fixture_below(&random, 48)));
 		uint32_t epoch = (uint32_t)fixture_random(&random) >> 1;
 		uint32_t at_max = fixture_random(&random) >> 63;
 

@@ -108,10 +108,10 @@ static struct result read_result(void)
 			const struct seg_counter *c = &counters[s][i];
 			bool saved = !at_max && c->epoch == epoch;
 
-			r.shares[i].bytes += saved ? c->peak_bytes
-						   : (int64_t)(c->bytes - c->freed_bytes);
-			r.shares[i].blocks += saved ? c->peak_blocks
-						    : (int64_t)(c->allocations - c->frees);
+			r.shares[i].bytes +=
+				saved ? c->peak_bytes : (int64_t)(c->bytes - c->freed_bytes);
+			r.shares[i].blocks +=
+				saved ? c->peak_blocks : (int64_t)(c->allocations - c->frees);
 		}
 	for (unsigned i = 0; i < SITES; i++)
 		r.shares_bytes += r.shares[i].bytes;
@@ -134,7 +134,8 @@ static void expect_within_error(void)
 {
 	struct result r = read_result();
 
-	assert_in_range(r.peak, model.peak > r.error ? model.peak - r.error : 0, model.peak + r.error);
+	assert_in_range(r.peak, model.peak > r.error ? model.peak - r.error : 0,
+			model.peak + r.error);
 	assert_in_range(r.shares_bytes, r.peak > r.error ? r.peak - r.error : 0, r.peak + r.error);
 }
 
@@ -430,12 +431,12 @@ __attribute__((noinline)) static void hook_free(uint64_t id)
 	__asm__ volatile("");
 }
 
-#define SITE(n) \
-	__attribute__((noinline)) static void site_##n(uint64_t id, uint64_t size) \
-	{ \
-		hook_alloc(id, n, size); \
-		__asm__ volatile(""); \
-	}
+#define SITE(n)                                                             \
+ __attribute__((noinline)) static void site_##n(uint64_t id, uint64_t size) \
+ {                                                                          \
+  hook_alloc(id, n, size);                                                  \
+  __asm__ volatile("");                                                     \
+ }
 SITE(0)
 SITE(1)
 SITE(2)
@@ -530,23 +531,23 @@ static struct sums add_up(void)
 	struct sums s = { 0 };
 
 	for (uint32_t i = 0; i < h->shard_count; i++) {
-		const struct seg_shard *shard = fixture_record(h->shard_chunks, SEG_SHARD_FIRST,
-							       sizeof(*shard), i);
+		const struct seg_shard *shard =
+			fixture_record(h->shard_chunks, SEG_SHARD_FIRST, sizeof(*shard), i);
 
 		s.shard_bytes += shard->live_bytes;
 		s.shard_blocks += shard->live_blocks;
 		assert_int_equal(shard->none.allocations, 0);
 		for (uint32_t k = 0; k < shard->counter_count; k++) {
-			const struct seg_counter *c = fixture_record(
-				shard->chunks, SEG_COUNTER_FIRST, sizeof(*c), k);
+			const struct seg_counter *c =
+				fixture_record(shard->chunks, SEG_COUNTER_FIRST, sizeof(*c), k);
 			unsigned site = site_of(c->node);
 			bool saved = !a.at_max && c->epoch == a.epoch;
 
 			s.allocations += (int64_t)c->allocations;
 			s.live[site].bytes += (int64_t)(c->bytes - c->freed_bytes);
 			s.live[site].blocks += (int64_t)(c->allocations - c->frees);
-			s.shares[site].bytes += saved ? c->peak_bytes
-						      : (int64_t)(c->bytes - c->freed_bytes);
+			s.shares[site].bytes +=
+				saved ? c->peak_bytes : (int64_t)(c->bytes - c->freed_bytes);
 		}
 	}
 	return s;
@@ -623,10 +624,9 @@ static void test_threads(void **state)
 	fixture_use_header(NULL);
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (unsigned i = 0; i <= THREADS; i++)
-		workers[i] = (struct worker){ .index = i,
-					      .next_id = i + 1,
-					      .random = 100 + i,
-					      .barrier = &barrier };
+		workers[i] = (struct worker){
+			.index = i, .next_id = i + 1, .random = 100 + i, .barrier = &barrier
+		};
 	churn(&workers[THREADS]);
 	expect_sums(workers, THREADS + 1);
 	for (unsigned i = 0; i < THREADS; i++)

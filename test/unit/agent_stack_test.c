@@ -29,7 +29,7 @@
 #include "test/unit/agent_fixture.h"
 
 #define NOINLINE __attribute__((noinline))
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE	 static inline __attribute__((always_inline))
 
 enum { MOST = 1024, LANDINGS = 32, FIBERS = 4, FIBER_STACK = 1 << 20, SIGNAL_STACK = 1 << 19 };
 
@@ -102,7 +102,7 @@ static void add(struct list *l, uintptr_t address)
 
 static bool is_restorer(uintptr_t address)
 {
-	return address - restorer <= 8;
+	return (address & ~SEG_INTERRUPTED) - restorer <= 8;
 }
 
 /* backtrace() from the frame that returns to `first` on. */
@@ -113,9 +113,11 @@ NOINLINE static void trace(struct list *l, uintptr_t first)
 
 	while (i < n && (uintptr_t)addresses[i] != first)
 		i++;
-	for (l->count = 0; i < n; i++) /* what a signal interrupted is recorded as the address plus one */
-		add(l, (uintptr_t)addresses[i] +
-			       (l->count && is_restorer(l->addresses[l->count - 1])));
+	for (l->count = 0; i < n; i++) {
+		bool interrupted = l->count && is_restorer(l->addresses[l->count - 1]);
+
+		add(l, (uintptr_t)addresses[i] | (interrupted ? SEG_INTERRUPTED : 0));
+	}
 }
 
 /* What of a full stack should be there under the depth limit. */
@@ -132,7 +134,8 @@ static void cut(struct list *l)
 		return;
 	}
 	l->addresses[inner] = SEG_ADDRESS_CUT;
-	memmove(&l->addresses[inner + 1], &l->addresses[l->count - outer], outer * sizeof(uintptr_t));
+	memmove(&l->addresses[inner + 1], &l->addresses[l->count - outer],
+		outer * sizeof(uintptr_t));
 	l->count = depth_limit + 1;
 }
 
@@ -232,7 +235,8 @@ static void jump(struct walker *w)
 
 	if (f->landing_count == f->landing_base)
 		return;
-	f->landing_count = f->landing_base + (unsigned)below(w, f->landing_count - f->landing_base) + 1;
+	f->landing_count =
+		f->landing_base + (unsigned)below(w, f->landing_count - f->landing_base) + 1;
 	longjmp(f->landings[f->landing_count - 1], 1);
 }
 
@@ -367,8 +371,8 @@ NOINLINE static void realigned_dynamic(struct walker *w)
 }
 
 /* Realigned, and with arguments on the stack: the CFA is a word in the frame. */
-NOINLINE static void realigned_arguments(struct walker *w, long a, long b, long c, long d, long e, long f,
-					 long g, long h)
+NOINLINE static void realigned_arguments(struct walker *w, long a, long b, long c, long d, long e,
+					 long f, long g, long h)
 {
 	_Alignas(64) char room[64];
 
@@ -384,8 +388,8 @@ NOINLINE static void call_realigned(struct walker *w)
 	use(w);
 }
 
-NOINLINE static void many_arguments(struct walker *w, long a, long b, long c, long d, long e, long f, long g,
-				    long h, long i, long j)
+NOINLINE static void many_arguments(struct walker *w, long a, long b, long c, long d, long e,
+				    long f, long g, long h, long i, long j)
 {
 	walk(w);
 	w->wrong += a + b + c + d + e + f + g + h + i + j != 55;
@@ -532,11 +536,11 @@ NOINLINE static void array_and_pressure(struct walker *w)
 }
 
 static function *const volatile functions[FUNCTIONS] = {
-	plain,	       array,		pressure,      with_frame_pointer,
-	dynamic_small, dynamic_growing, realigned,     realigned_dynamic,
-	scope,	       call_realigned,	recursion,     call_many_arguments,
-	variadic,      by_qsort,	by_lfind,       landing,
-	two_sites,     call_floating,	leaves,	       array_and_pressure,
+	plain,	       array,		pressure,  with_frame_pointer,
+	dynamic_small, dynamic_growing, realigned, realigned_dynamic,
+	scope,	       call_realigned,	recursion, call_many_arguments,
+	variadic,      by_qsort,	by_lfind,  landing,
+	two_sites,     call_floating,	leaves,	   array_and_pressure,
 };
 
 /* -- signals and fibers --------------------------------------------------------------------------- */
@@ -546,7 +550,8 @@ static void on_signal(int number)
 {
 	struct walker *w = self;
 	struct flow *f = w->flow;
-	unsigned until = w->until, depth = f->depth, base = f->landing_base, count = f->landing_count;
+	unsigned until = w->until, depth = f->depth, base = f->landing_base,
+		 count = f->landing_count;
 
 	(void)number;
 	w->in_handler = true;
@@ -593,6 +598,12 @@ static void use_signal_stack(void)
 	sigaltstack(&stack, NULL);
 }
 
+static void set_depth(uint32_t depth)
+{
+	depth_limit = depth;
+	stack_cache_start(depth);
+}
+
 static struct walker *new_walker(uint64_t seed, unsigned captures, unsigned limit)
 {
 	struct walker *w = calloc(1, sizeof(*w));
@@ -603,6 +614,8 @@ static struct walker *new_walker(uint64_t seed, unsigned captures, unsigned limi
 	w->limit = limit;
 	w->flow_count = 1;
 	w->flow = &w->flows[0];
+	if (depth_limit != 256) /* another test may have left it so */
+		set_depth(256);
 	self = w;
 	return w;
 }
@@ -731,7 +744,8 @@ static void test_threads(void **state)
 	(void)state;
 	for (unsigned i = 0; i < THREADS; i++) {
 		runs[i].seed = 1000 + i;
-		assert_int_equal(pthread_create(&runs[i].thread, NULL, walk_in_thread, &runs[i]), 0);
+		assert_int_equal(pthread_create(&runs[i].thread, NULL, walk_in_thread, &runs[i]),
+				 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(runs[i].thread, NULL);
@@ -825,14 +839,11 @@ static void walk_with_depth(uint32_t depth, unsigned limit)
 {
 	struct walker *w = new_walker(depth, 4000, limit);
 
-	depth_limit = depth;
-	stack_cache_start(depth);
+	set_depth(depth);
 	w->unique = true;
 	memset(known, 0, sizeof(known));
 	run(w);
 	end_walker(w, 4000);
-	depth_limit = 256;
-	stack_cache_start(256);
 }
 
 static void test_depth(void **state)
@@ -1072,7 +1083,8 @@ static void collect_addresses(struct list *l)
 	trace(l, (uintptr_t)__builtin_return_address(0));
 }
 
-static uintptr_t any_word(uint64_t *random, const struct list *real, const uintptr_t *stack, size_t words)
+static uintptr_t any_word(uint64_t *random, const struct list *real, const uintptr_t *stack,
+			  size_t words)
 {
 	switch (fixture_below(random, 12)) {
 	case 0:
@@ -1111,8 +1123,8 @@ static void scramble(uintptr_t *stack, size_t words, size_t count)
 		stack[fixture_below(&nonsense.random, words)] =
 			any_word(&nonsense.random, &nonsense.real, stack, words);
 	if (fixture_below(&nonsense.random, 3))
-		stack[1] = nonsense.real.addresses[fixture_below(&nonsense.random,
-								 nonsense.real.count)];
+		stack[1] = nonsense.real
+				   .addresses[fixture_below(&nonsense.random, nonsense.real.count)];
 }
 
 static bool is_plausible(uint32_t node, uintptr_t innermost)

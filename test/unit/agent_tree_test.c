@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,21 @@ static void test_one_id_for_one_key(void **state)
 	assert_int_equal(header->node_count, before + count);
 }
 
+/* A function returned to and the same instruction interrupted are two frames. */
+static void test_interrupted(void **state)
+{
+	uintptr_t address = (uintptr_t)qsort + 4;
+	uint32_t plain = stack_tree_child(SEG_ROOT_COMPLETE, address);
+	uint32_t interrupted = stack_tree_child(SEG_ROOT_COMPLETE, address | SEG_INTERRUPTED);
+
+	(void)state;
+	assert_int_not_equal(plain, interrupted);
+	assert_int_equal(fixture_node(plain)->address, address);
+	assert_int_equal(fixture_node(interrupted)->address, address | SEG_INTERRUPTED);
+	assert_int_equal(fixture_node(plain)->module, fixture_node(interrupted)->module);
+	assert_int_not_equal(fixture_node(plain)->module, 0);
+}
+
 /* A cut mark is a key like others, below each parent. */
 static void test_cut_marks(void **state)
 {
@@ -138,7 +154,7 @@ static void test_cut_marks(void **state)
 	assert_int_equal(fixture_node(b)->module, 0);
 }
 
-static void check_module(uintptr_t address)
+static void check_module(uintptr_t address, bool interrupted)
 {
 	const struct seg_header *header = fixture_at(0);
 	const struct seg_node *node;
@@ -147,29 +163,34 @@ static void check_module(uintptr_t address)
 	char name[4096] = "";
 	Dl_info info;
 
-	assert_true(dladdr1((void *)(address - 1), &info, (void **)&map, RTLD_DL_LINKMAP));
-	node = fixture_node(stack_tree_child(SEG_ROOT_COMPLETE, address));
+	assert_true(
+		dladdr1((void *)(address - !interrupted), &info, (void **)&map, RTLD_DL_LINKMAP));
+	node = fixture_node(
+		stack_tree_child(SEG_ROOT_COMPLETE, address | (interrupted ? SEG_INTERRUPTED : 0)));
 	assert_in_range(node->module, 1, header->module_count - 1);
-	module = fixture_record(header->module_chunks, SEG_MODULE_FIRST, sizeof(*module), node->module);
-	assert_in_range(address - 1, module->start, module->end - 1);
+	module = fixture_record(header->module_chunks, SEG_MODULE_FIRST, sizeof(*module),
+				node->module);
+	assert_in_range(address - !interrupted, module->start, module->end - 1);
 	assert_int_equal(module->bias, map->l_addr);
 	assert_int_equal(module->path_size, strlen(map->l_name));
 	memcpy(name, fixture_at(module->path), module->path_size);
 	assert_string_equal(name, map->l_name);
 }
 
-/* The module of a node is the loader's for the byte before the return address. */
+/* The module of a node is the loader's for the byte before a return address, or for an interrupted instruction. */
 static void test_modules(void **state)
 {
 	struct dl_find_object object;
 
 	(void)state;
 	assert_int_equal(_dl_find_object((void *)qsort, &object), 0);
-	check_module((uintptr_t)object.dlfo_map_start + 1);
-	check_module((uintptr_t)object.dlfo_map_end);
-	check_module((uintptr_t)qsort + 9);
-	check_module((uintptr_t)check_module + 9);
-	check_module((uintptr_t)_cmocka_run_group_tests + 9);
+	check_module((uintptr_t)object.dlfo_map_start + 1, false);
+	check_module((uintptr_t)object.dlfo_map_end, false);
+	check_module((uintptr_t)object.dlfo_map_start, true);
+	check_module((uintptr_t)object.dlfo_map_end - 1, true);
+	check_module((uintptr_t)qsort + 9, false);
+	check_module((uintptr_t)check_module + 9, false);
+	check_module((uintptr_t)_cmocka_run_group_tests + 9, false);
 	assert_int_equal(fixture_node(stack_tree_child(SEG_ROOT_COMPLETE, 0x2000))->module, 0);
 }
 
@@ -259,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_id_for_one_key),
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_cut_marks),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_threads),

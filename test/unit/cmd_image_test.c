@@ -64,7 +64,8 @@ static uint64_t store(const void *data, size_t size)
 }
 
 /* Record `index` of a segmented array: chunk k has room for first << k. */
-static void write_record(uint64_t *chunks, uint32_t first, uint32_t index, const void *record, size_t size)
+static void write_record(uint64_t *chunks, uint32_t first, uint32_t index, const void *record,
+			 size_t size)
 {
 	uint64_t position = index, room = first;
 
@@ -150,7 +151,8 @@ static void test_header(void **state)
 	assert_int_equal(ftruncate(fd, 100), 0); /* the rest is zero: no longer active */
 	source = (struct image_source){ fd, 0 };
 	header.state = 0;
-	assert_int_equal(image_load(source, &image, &diag), image_read_header(source, &header, NULL));
+	assert_int_equal(image_load(source, &image, &diag),
+			 image_read_header(source, &header, NULL));
 	image_release(&image);
 	assert_int_equal(ftruncate(fd, 0), 0); /* a spare of no bytes */
 	assert_int_equal(image_load(source, &image, &diag), -EAGAIN);
@@ -175,7 +177,7 @@ static void add_module(uint32_t index, const char *path)
 }
 
 #define TEXT(field, text) \
-	(header.field = store(text, strlen(text)), header.field##_size = (uint32_t)strlen(text))
+ (header.field = store(text, strlen(text)), header.field##_size = (uint32_t)strlen(text))
 
 static void test_identity(void **state)
 {
@@ -204,7 +206,8 @@ static void test_identity(void **state)
 	assert_string_equal(image.argv[3], "two words");
 	assert_null(image.argv[4]);
 	assert_int_equal(image.module_count, 300);
-	assert_string_equal(image.modules[1].path, "/usr/bin/prog"); /* has no name in the load map */
+	assert_string_equal(image.modules[1].path,
+			    "/usr/bin/prog"); /* has no name in the load map */
 	assert_string_equal(image.modules[2].path, "/lib/libc.so.6");
 	assert_string_equal(image.modules[3].path, "/home/me/lib/plugin.so");
 	assert_string_equal(image.modules[4].path, "linux-vdso.so.1");
@@ -273,7 +276,8 @@ static struct seg_counter any_counter(uint32_t node, const struct rule *rule)
 		.epoch = below(2) ? rule->epoch : (uint32_t)below(5),
 		.allocations = below(1000),
 		.bytes = below(1ull << 40),
-		.frees = below(1000), /* of other threads' blocks: may be more than allocated here */
+		.frees =
+			below(1000), /* of other threads' blocks: may be more than allocated here */
 		.freed_bytes = below(1ull << 40),
 		.temporary = below(100),
 		.reallocations = below(100),
@@ -284,7 +288,8 @@ static struct seg_counter any_counter(uint32_t node, const struct rule *rule)
 	return c;
 }
 
-static void add_to_model(const struct seg_counter *c, uint32_t node, const struct rule *rule, bool inherited)
+static void add_to_model(const struct seg_counter *c, uint32_t node, const struct rule *rule,
+			 bool inherited)
 {
 	struct image_cost *m = &model[node].cost;
 	int64_t blocks = (int64_t)c->allocations - (int64_t)c->frees;
@@ -331,7 +336,8 @@ static void add_nodes(uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct seg_node n = {
 			.address = 0x400000 + 16ull * i,
-			.parent = i && below(4) ? SEG_FIRST_NODE + (uint32_t)below(i) : SEG_ROOT_COMPLETE,
+			.parent = i && below(4) ? SEG_FIRST_NODE + (uint32_t)below(i)
+						: SEG_ROOT_COMPLETE,
 			.module = (uint32_t)below(header.module_count),
 		};
 
@@ -364,7 +370,8 @@ static void expect_costs(void)
 
 static void make_random(const struct rule *rule)
 {
-	uint32_t shards = rule->several ? 1 + (uint32_t)below(20) : 1, nodes = 1 + (uint32_t)below(5000);
+	uint32_t shards = rule->several ? 1 + (uint32_t)below(20) : 1,
+		 nodes = 1 + (uint32_t)below(5000);
 
 	memset(model, 0, sizeof(model));
 	set_account(rule, -5, 1234567890123);
@@ -378,9 +385,10 @@ static void make_random(const struct rule *rule)
 }
 
 static const struct rule rules[] = {
-	{ false, false, 0 }, { false, true, 0 },	{ false, false, 3 },	     { false, true, 3 },
-	{ true, false, 2 },  { true, true, 2 },		{ true, false, 0 },	     { true, true, 0 },
-	{ true, false, 4 },  { true, false, 0x7fffffff }, { true, true, 0x7fffffff },
+	{ false, false, 0 },	     { false, true, 0 },	 { false, false, 3 },
+	{ false, true, 3 },	     { true, false, 2 },	 { true, true, 2 },
+	{ true, false, 0 },	     { true, true, 0 },		 { true, false, 4 },
+	{ true, false, 0x7fffffff }, { true, true, 0x7fffffff },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
@@ -398,7 +406,8 @@ static void test_sums(void **state)
 		assert_int_equal(image.peak_bytes, 1234567890123);
 		assert_int_equal(image.peak_error, rule->several ? 77 : 0);
 		for (uint32_t i = SEG_FIRST_NODE; i < image.node_count; i++) {
-			assert_int_equal(image.nodes[i].address, 0x400000 + 16ull * (i - SEG_FIRST_NODE));
+			assert_int_equal(image.nodes[i].address,
+					 0x400000 + 16ull * (i - SEG_FIRST_NODE));
 			assert_true(image.nodes[i].parent < i);
 		}
 		image_release(&image);
@@ -452,7 +461,8 @@ static void test_peak_rules(void **state)
 /* What a forked child has from its parent lives there but was not allocated there. */
 static void test_inherited(void **state)
 {
-	struct seg_shard shards[2] = { { .counter_count = 1, .inherited = 1 }, { .counter_count = 1 } };
+	struct seg_shard shards[2] = { { .counter_count = 1, .inherited = 1 },
+				       { .counter_count = 1 } };
 	struct seg_counter c = { .node = SEG_FIRST_NODE, .allocations = 10, .bytes = 1000 };
 	struct rule rule = { true, true, 0 };
 
@@ -468,7 +478,8 @@ static void test_inherited(void **state)
 				  .freed_bytes = 500 };
 	write_record(shards[1].chunks, SEG_COUNTER_FIRST, 0, &c, sizeof(c));
 	for (uint32_t i = 0; i < 2; i++)
-		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shards[i], sizeof(shards[i]));
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shards[i],
+			     sizeof(shards[i]));
 	header.shard_count = 2;
 	load();
 	assert_int_equal(image.cost_count, 1);
@@ -490,7 +501,8 @@ static void test_totals(void **state)
 	(void)state;
 	begin_at(0);
 	for (uint32_t i = 0; i < 500; i++) {
-		struct seg_shard shard = { .live_bytes = (int64_t)(i * 1000) - 77777, .live_blocks = -(int64_t)i };
+		struct seg_shard shard = { .live_bytes = (int64_t)(i * 1000) - 77777,
+					   .live_blocks = -(int64_t)i };
 
 		bytes += shard.live_bytes;
 		blocks += shard.live_blocks;
@@ -562,7 +574,8 @@ static void check_walkable(void)
 {
 	for (uint32_t i = 0; i < image.node_count; i++) {
 		assert_true(image.nodes[i].parent < i || image.nodes[i].parent == SEG_ROOT_NONE);
-		assert_true(image.nodes[i].module == 0 || image.nodes[i].module < image.module_count);
+		assert_true(image.nodes[i].module == 0 ||
+			    image.nodes[i].module < image.module_count);
 	}
 	for (size_t i = 0; i < image.cost_count; i++)
 		assert_true(image.costs[i].node < image.node_count ||
@@ -601,8 +614,9 @@ static void make_small(void)
 static void test_damaged_nodes(void **state)
 {
 	static const struct seg_node bad[] = {
-		{ 1, SEG_FIRST_NODE + 5, 0 }, { 1, UINT32_MAX, 1 },	{ 0, SEG_FIRST_NODE + 900, 0 },
-		{ 2, SEG_FIRST_NODE, 99 },    { 3, 0, UINT32_MAX },	{ UINT64_MAX, 1 << 31, 1 << 31 },
+		{ 1, SEG_FIRST_NODE + 5, 0 },	{ 1, UINT32_MAX, 1 },
+		{ 0, SEG_FIRST_NODE + 900, 0 }, { 2, SEG_FIRST_NODE, 99 },
+		{ 3, 0, UINT32_MAX },		{ UINT64_MAX, 1 << 31, 1 << 31 },
 	};
 
 	(void)state;
@@ -623,7 +637,8 @@ static void test_damaged_nodes(void **state)
 /* Counters of nodes that there are not, are left out. */
 static void test_damaged_counters(void **state)
 {
-	static const uint32_t nodes[] = { 0, 1, SEG_UNATTRIBUTED, SEG_FIRST_NODE + 1, UINT32_MAX, 1 << 31 };
+	static const uint32_t nodes[] = { 0,	      1,      SEG_UNATTRIBUTED, SEG_FIRST_NODE + 1,
+					  UINT32_MAX, 1 << 31 };
 	struct seg_shard shard = { .counter_count = 6 };
 	struct seg_counter c = { .allocations = 1, .bytes = 1 };
 
@@ -674,7 +689,8 @@ static void test_damaged_offsets(void **state)
 
 static void test_damaged_shards(void **state)
 {
-	static const uint64_t bad[] = { SEG_REGION_SIZE - 8, SEG_REGION_SIZE, UINT64_MAX - 4096, 3 };
+	static const uint64_t bad[] = { SEG_REGION_SIZE - 8, SEG_REGION_SIZE, UINT64_MAX - 4096,
+					3 };
 
 	(void)state;
 	random_state = 13;
@@ -695,12 +711,15 @@ static void test_damaged_shards(void **state)
 
 static void test_damaged_texts(void **state)
 {
-	static const uint32_t sizes[] = { 0, 1, 65535, 65536, 1 << 22, 1u << 31, UINT32_MAX - 1, UINT32_MAX };
+	static const uint32_t sizes[] = { 0,	   1,	     65535,	     65536,
+					  1 << 22, 1u << 31, UINT32_MAX - 1, UINT32_MAX };
 
 	(void)state;
 	random_state = 14;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct seg_module m = { .path = 4096, .path_size = sizes[i], .build_id_size = sizes[i] };
+		struct seg_module m = { .path = 4096,
+					.path_size = sizes[i],
+					.build_id_size = sizes[i] };
 
 		make_small();
 		header.executable_size = header.directory_size = header.allocator_size = sizes[i];

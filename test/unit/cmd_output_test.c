@@ -45,8 +45,9 @@ static void test_letters(void **state)
 	expect("%%p", "ls", "%p");
 	expect("%%%p%%", "ls", "%4711%");
 	expect("%e", "100%p", "100%p"); /* what was put in is not expanded again */
-	expect("\xc3\xa9%p\n", "ls", "\xc3\xa9"
-				     "4711\n");
+	expect("\xc3\xa9%p\n", "ls",
+	       "\xc3\xa9"
+	       "4711\n");
 }
 
 static void test_long(void **state)
@@ -81,8 +82,8 @@ static void format_now(char text[32])
 	struct tm tm;
 
 	localtime_r(&now, &tm);
-	snprintf(text, 32, "%04d%02d%02d-%02d%02d%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		 tm.tm_hour, tm.tm_min, tm.tm_sec);
+	snprintf(text, 32, "%04d%02d%02d-%02d%02d%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+		 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 /* Local time, between the second before the call and the one after. */
@@ -138,7 +139,8 @@ static void test_unknown_letters(void **state)
 static void test_percent_at_the_end(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static const char *const patterns[] = { "%", "memtrack.%p.%", "%%%" };
 
 	(void)state;
@@ -156,10 +158,9 @@ static void test_percent_at_the_end(void **state)
 static void test_folder(void **state)
 {
 	static const char *const paths[][2] = {
-		{ "x.dat", "." },     { "./x.dat", "." },    { "a/x.dat", "a" },
-		{ "/x.dat", "/" },    { "/a/x.dat", "/a" },  { "/a/b/c", "/a/b" },
-		{ "a/", "a" },	      { "", "." },	     { "..", "." },
-		{ "../x", ".." },
+		{ "x.dat", "." },     { "./x.dat", "." },   { "a/x.dat", "a" }, { "/x.dat", "/" },
+		{ "/a/x.dat", "/a" }, { "/a/b/c", "/a/b" }, { "a/", "a" },	{ "", "." },
+		{ "..", "." },	      { "../x", ".." },
 	};
 
 	(void)state;
@@ -179,7 +180,8 @@ static int enter(void **state)
 {
 	(void)state;
 	if (!mkdtemp(directory) || chdir(directory) < 0 || mkdir("folder", 0700) < 0 ||
-	    mkdir("closed", 0500) < 0 || mkfifo("fifo", 0600) < 0 || symlink("nowhere", "dangling") < 0)
+	    mkdir("closed", 0500) < 0 || mkfifo("fifo", 0600) < 0 ||
+	    symlink("nowhere", "dangling") < 0)
 		return -1;
 	close(open("file", O_CREAT | O_WRONLY, 0600));
 	return 0;
@@ -198,9 +200,9 @@ static int leave(void **state)
 
 static void test_good_places(void **state)
 {
-	static const char *const good[] = { "new.dat",	   "./new.dat", "folder/new.dat", "file",
-					    "/dev/null",   "fifo",	"dangling",	  "folder/../x",
-					    "folder/./x.y" };
+	static const char *const good[] = { "new.dat",	"./new.dat",   "folder/new.dat",
+					    "file",	"/dev/null",   "fifo",
+					    "dangling", "folder/../x", "folder/./x.y" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {

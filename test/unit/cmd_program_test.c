@@ -68,8 +68,8 @@ static bool build(const char *name, const char *source, const char *flags)
 	char command[1024];
 
 	write_text("source.c", source, 0600);
-	snprintf(command, sizeof(command), "%s -w -o %s source.c %s 2>/dev/null", cc && *cc ? cc : "cc", name,
-		 flags);
+	snprintf(command, sizeof(command), "%s -w -o %s source.c %s 2>/dev/null",
+		 cc && *cc ? cc : "cc", name, flags);
 	if (system(command) == 0)
 		return true;
 	print_message("# skipped: cannot build with %s\n", flags);
@@ -172,10 +172,11 @@ static void each_path(const char *const *paths, size_t count)
 
 static void test_search_as_execvp(void **state)
 {
-	static const char *const paths[] = { "a:b",	  "b:a",	 "c:b",	  "d:b",   "missing:b",
-					     "a/prog:b",  "a:",		 "b::a",  "missing::b", "",
-					     "missing:x", "c",		 "c:x",	  "x:c",   "c:d",
-					     "./a:b",	  "missing:./b", "fifos:b", "fifos:x", NULL };
+	static const char *const paths[] = { "a:b",	    "b:a",	"c:b",	     "d:b",
+					     "missing:b",   "a/prog:b", "a:",	     "b::a",
+					     "missing::b",  "",		"missing:x", "c",
+					     "c:x",	    "x:c",	"c:d",	     "./a:b",
+					     "missing:./b", "fifos:b",	"fifos:x",   NULL };
 
 	(void)state;
 	each_path(paths, sizeof(paths) / sizeof(*paths));
@@ -253,7 +254,7 @@ static void test_script_of_static_interpreter(void **state)
 
 /* -- executables ---------------------------------------------------------------------------------- */
 
-#define MAIN "int main(void) { return 0; }\n"
+#define MAIN   "int main(void) { return 0; }\n"
 #define MALLOC "#include <stddef.h>\nchar room[99]; void *malloc(size_t n) { return room; }\n"
 
 static void test_linking(void **state)
@@ -262,8 +263,9 @@ static void test_linking(void **state)
 		const char *flags;
 		bool is_static;
 	} ways[] = {
-		{ "-pie -fPIE", false }, { "-no-pie", false },	       { "-static", true },
-		{ "-static-pie", true }, { "-s", false },	       { "-static -s", true },
+		{ "-pie -fPIE", false }, { "-no-pie", false },
+		{ "-static", true },	 { "-static-pie", true },
+		{ "-s", false },	 { "-static -s", true },
 		{ "-rdynamic", false },	 { "-nostdlib -static -e main", true },
 	};
 
@@ -291,13 +293,14 @@ static void test_own_malloc(void **state)
 		{ MALLOC MAIN, "-no-pie", true },
 		{ MALLOC MAIN, "-rdynamic -s", true }, /* in the dynamic symbols only */
 		{ "#include <stdlib.h>\nint main(void) { return !malloc(9); }", "-O0", false },
-		{ "#include <stdlib.h>\nvoid *volatile p = malloc; int main(void) { return !p; }", "-no-pie",
-		  false },
+		{ "#include <stdlib.h>\nvoid *volatile p = malloc; int main(void) { return !p; }",
+		  "-no-pie", false },
 		{ "int malloc = 3; int main(void) { return malloc; }", "-O0 -fno-builtin", false },
 		{ "void xmalloc(void) {} void malloc_(void) {}" MAIN, "", false },
 		{ "static void *my(unsigned long n) { return 0; }\n"
 		  "void *malloc(unsigned long) __attribute__((ifunc(\"pick\")));\n"
-		  "void *pick(void) { return my; }" MAIN, "", true },
+		  "void *pick(void) { return my; }" MAIN,
+		  "", true },
 	};
 
 	(void)state;
