@@ -331,6 +331,8 @@ static void fill_exit(struct rec_process *p, const struct item *item)
 		p->exit_signal = WTERMSIG(w->status);
 }
 
+/* To the start of the program that replaced this one, to the end as seen, or, of a process that was gone when it was first
+ * looked at (recover), to the last thing that is known of it. */
 static int64_t duration_of(const struct collector *c, size_t index, uint64_t now)
 {
 	const struct item *item = &c->items[index];
@@ -342,6 +344,8 @@ static int64_t duration_of(const struct collector *c, size_t index, uint64_t now
 			end = c->items[i].image.header.start_monotonic_ns;
 			break;
 		}
+	if (!end && item->watched->ended)
+		return peak_time(c, &item->image.header);
 	if (!end)
 		end = now;
 	return end > start ? (int64_t)(end - start) : 0;
@@ -428,6 +432,18 @@ static void summarize(struct collector *c, const struct row *rows, size_t count,
 	}
 }
 
+static void note_largest(const struct item *item, size_t index, struct collect_summary *s)
+{
+	const char *base = strrchr(item->image.executable, '/');
+
+	if (s->largest && item->image.peak_bytes <= s->largest_peak)
+		return;
+	s->largest = index + 1;
+	s->largest_peak = item->image.peak_bytes;
+	snprintf(s->largest_name, sizeof(s->largest_name), "%s",
+		 base ? base + 1 : item->image.executable);
+}
+
 static int write_item(struct collector *c, size_t index, uint64_t now,
 		      struct collect_summary *summary)
 {
@@ -444,6 +460,7 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 		return out_of_memory(c->diag);
 	if (index == 0)
 		summarize(c, rows, count, summary);
+	note_largest(item, index, summary);
 	summary->dropped += h->drops[SEG_DROPPED_ALLOCS] + h->drops[SEG_DROPPED_FREES];
 	summary->unattributed += item->image.unattributed;
 	summary->lost_children += h->drops[SEG_LOST_CHILDREN];
@@ -492,7 +509,6 @@ int collect_session(const struct watch *watched, const struct collect_options *o
 		    struct collect_summary *summary, struct diag *diag)
 {
 	struct collector c = { .options = options, .diag = diag };
-	uint64_t now = watch_now_ns();
 	int error;
 
 	memset(summary, 0, sizeof(*summary));
@@ -502,7 +518,7 @@ int collect_session(const struct watch *watched, const struct collect_options *o
 	for (size_t i = 0; i < c.count && !error; i++)
 		error = enter_codes(&c, i);
 	if (!error)
-		error = write_recording(&c, now, summary);
+		error = write_recording(&c, watch_now_ns(), summary);
 	release(&c);
 	return error;
 }

@@ -26,6 +26,9 @@ struct collect_options {
 /* What `run` says at the end. */
 struct collect_summary {
 	size_t processes;
+	size_t largest; /* number of the process image with the highest peak, from 1 */
+	int64_t largest_peak;
+	char largest_name[64];
 	int64_t peak_bytes, leaked_bytes, leaked_blocks; /* of the first process image */
 	int64_t peak_time_ns;
 	uint64_t allocations;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,29 +53,62 @@ static void mention_debuginfod(const struct collect_summary *s,
 			 s->bare_modules, s->bare_modules == 1 ? "" : "s");
 }
 
-static void print_summary(const struct collect_summary *s, const char *output)
+/* Shells are silent about a signal that memtrack passes on as a status. */
+static void print_figures(const struct collect_summary *s, int killed_by)
 {
 	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT],
 		when[UNITS_TEXT];
+	char end[64] = "";
 
-	msg_info("peak %s after %s; leaked %s in %s block%s; %s allocation%s",
+	if (killed_by)
+		snprintf(end, sizeof(end), "killed by SIG%s; ",
+			 sigabbrev_np(killed_by) ? sigabbrev_np(killed_by) : "?");
+	msg_info("%speak %s after %s; leaked %s in %s block%s; %s allocation%s", end,
 		 units_size(peak, s->peak_bytes), units_duration(when, s->peak_time_ns),
 		 units_size(leaked, s->leaked_bytes),
 		 units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
 		 s->leaked_blocks == 1 ? "" : "s", units_count(count, s->allocations),
 		 s->allocations == 1 ? "" : "s");
-	if (s->processes > 1)
+}
+
+static void print_processes(const struct collect_summary *s)
+{
+	char peak[UNITS_TEXT], name[256];
+
+	msg_escape(name, sizeof(name), s->largest_name);
+	if (s->processes > 1 && s->largest > 1)
+		msg_info(
+			"recorded %zu process images; these figures are the first's; the largest is --process %zu (%s, "
+			"peak %s)",
+			s->processes, s->largest, name, units_size(peak, s->largest_peak));
+	else if (s->processes > 1)
 		msg_info("recorded %zu process images; these figures are the first's",
 			 s->processes);
+}
+
+static void print_next(const struct collect_summary *s, const char *output)
+{
+	char process[32] = "";
+
+	if (s->largest > 1)
+		snprintf(process, sizeof(process), " --process %zu", s->largest);
+	if (strcmp(output, "memtrack.dat") == 0)
+		msg_info("wrote '%s'; next: memtrack report --top 20%s", output, process);
+	else
+		msg_info("wrote '%s'; next: memtrack report --top 20%s '%s'", output, process,
+			 output);
+}
+
+static void print_summary(const struct collect_summary *s, const struct finish_options *options)
+{
+	print_figures(s, options->signal);
+	print_processes(s);
 	if (s->dropped || s->unattributed || s->lost_children)
 		msg_warn("not everything could be recorded: %" PRIu64
 			 " events not counted, %" PRIu64 " allocations without a stack, %" PRIu64
 			 " child processes missed",
 			 s->dropped, s->unattributed, s->lost_children);
-	if (strcmp(output, "memtrack.dat") == 0)
-		msg_info("wrote '%s'; next: memtrack report --top 20", output);
-	else
-		msg_info("wrote '%s'; next: memtrack report --top 20 '%s'", output, output);
+	print_next(s, options->output);
 }
 
 enum finished finish_session(const struct watch *watched, const struct finish_options *options,
@@ -112,7 +146,7 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 	}
 	if (!options->quiet) {
 		mention_debuginfod(&summary, options);
-		print_summary(&summary, options->output);
+		print_summary(&summary, options);
 	}
 	return FINISHED_WRITTEN;
 }

@@ -15,6 +15,7 @@ struct finish_options {
 	struct opt_list debug_paths;
 	bool debuginfod;
 	bool quiet;
+	int signal; /* that ended the target; 0: none */
 };
 
 enum finished {

@@ -77,7 +77,8 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->focus = borrow(&o->focus);
 	r->ignore = borrow(&o->ignore);
 	r->plumbing = borrow(&o->plumbing);
-	r->all = o->all;
+	/* A list of processes is one of them all, unless some were chosen. */
+	r->all = o->all || (o->by == REPORT_BY_PROCESS && !o->process && !o->pid);
 	r->process = (int)o->process;
 	r->pid = (int)o->pid;
 	r->frames = (int)o->frames;

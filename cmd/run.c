@@ -178,6 +178,8 @@ static int finish(struct run *run, char **argv)
 	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth,
 		 run->options.follow);
 	run->options.finish.output = output;
+	if (WIFSIGNALED(run->launch.status))
+		run->options.finish.signal = WTERMSIG(run->launch.status);
 	if (output)
 		finished = finish_session(&run->watch, &run->options.finish, text);
 	else
@@ -189,8 +191,11 @@ static int finish(struct run *run, char **argv)
 		return STATUS_RUN_FAILED;
 	}
 	session_remove(run->session.directory);
-	return finished == FINISHED_WRITTEN ? status_of(run->launch.status)
-					    : explain_nothing(run, argv[0]);
+	if (finished == FINISHED_WRITTEN)
+		return status_of(run->launch.status);
+	if (access(run->options.output, F_OK) == 0)
+		msg_hint("'%s' is left as it was: of an earlier run", run->options.output);
+	return explain_nothing(run, argv[0]);
 }
 
 static int run_target(struct run *run, char **argv)

@@ -46,7 +46,8 @@ char *session_find_agent(struct diag *diag)
 		if (access(path, R_OK) == 0)
 			return realpath(path, NULL);
 	}
-	diag_set(diag, -ENOENT, "cannot find libmemtrack.so in '%s' or '%s/../lib/memtrack'", self, self);
+	diag_set(diag, -ENOENT, "cannot find libmemtrack.so in '%s' or '%s/../lib/memtrack'", self,
+		 self);
 	return NULL;
 }
 

@@ -71,7 +71,7 @@ bool pager_show(const char *command, const char *text, size_t size)
 	fflush(stdout);
 	pipe = popen(command, "we");
 	if (!pipe) {
-		msg_error("cannot run the pager '%s': %s", command, strerror(errno));
+		msg_warn("cannot run the pager '%s': %s", command, strerror(errno));
 		return false;
 	}
 	signal(SIGPIPE, SIG_IGN); /* a pager may end early */
@@ -82,7 +82,7 @@ bool pager_show(const char *command, const char *text, size_t size)
 	signal(SIGPIPE, SIG_DFL);
 	if (status >= 0 && WIFEXITED(status) &&
 	    (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127)) {
-		msg_error("cannot run the pager '%s'", command);
+		msg_warn("cannot run the pager '%s'", command);
 		msg_hint("set MEMTRACK_PAGER to another program, or to nothing");
 		return false;
 	}

@@ -275,9 +275,10 @@ static void take_sample(struct watched *w, uint64_t now)
 
 	if (rss < 0) {
 		if (kill(w->header.pid, 0) < 0 && errno == ESRCH)
-			end_image(w, now);
+			end_image(w, w->seen_alive ? now : 0);
 		return;
 	}
+	w->seen_alive = true;
 	if (rss > w->peak_rss_bytes)
 		w->peak_rss_bytes = rss;
 	if (w->fd < 0 || image_read_header(source, &w->header, NULL) < 0)

@@ -27,7 +27,8 @@ struct watched {
 	bool ended;
 	bool status_known;
 	int status; /* as from waitpid */
-	uint64_t end_monotonic_ns;
+	bool seen_alive;
+	uint64_t end_monotonic_ns; /* 0: not known */
 	int64_t peak_rss_bytes;
 	struct rec_sample *samples;
 	size_t sample_count, sample_room;

@@ -230,12 +230,22 @@ static void put_lost(struct text *t)
 	add_count(&s, totals->unattributed, "allocation without a stack",
 		  "allocations without a stack");
 	add_count(&s, totals->truncated_stacks, "stack cut off", "stacks cut off");
-	add_count(&s, totals->unknown_frees, "free of an unknown block", "frees of unknown blocks");
-	add_count(&s, totals->double_frees, "double free", "double frees");
 	bool any = s.parts;
 	if (!any)
 		fputs("nothing", s.stream);
 	sentence_print(t, &s, "Lost", any ? TEXT_WARN : TEXT_PLAIN);
+}
+
+/* What the program did wrong. */
+static void put_faults(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	struct sentence s;
+	if (totals->unknown_frees + totals->double_frees == 0 || !sentence_open(t, &s))
+		return;
+	add_count(&s, totals->unknown_frees, "free of an unknown block", "frees of unknown blocks");
+	add_count(&s, totals->double_frees, "double free", "double frees");
+	sentence_print(t, &s, "Faults", TEXT_WARN);
 }
 
 static void put_filtered(struct text *t)
@@ -379,6 +389,17 @@ static void put_process_hint(struct text *t)
 	sentence_print(t, &s, "Note", TEXT_PLAIN);
 }
 
+/* The options that chose the processes of this report. */
+static void put_selection(FILE *out, const struct report_options *o)
+{
+	if (o->all)
+		fputs(" --all", out);
+	if (o->process)
+		fprintf(out, " --process %d", o->process);
+	if (o->pid)
+		fprintf(out, " --pid %d", o->pid);
+}
+
 /* What one would likely ask next. */
 static void put_next(struct text *t)
 {
@@ -387,12 +408,14 @@ static void put_next(struct text *t)
 	struct sentence s;
 	if (!sentence_open(t, &s))
 		return;
+	fputs("memtrack report ", s.stream);
 	if (c->leaked_bytes > 0 && o->sort != REPORT_SORT_LEAKED)
-		fputs("memtrack report --sort leaked", s.stream);
+		fputs("--sort leaked", s.stream);
 	else if (c->temporary_allocations > c->allocations / 10 && o->sort != REPORT_SORT_TEMPORARY)
-		fputs("memtrack report --sort temporary", s.stream);
+		fputs("--sort temporary", s.stream);
 	else
-		fputs("memtrack export --format html", s.stream);
+		fputs(o->by == REPORT_BY_MODULE ? "--by function" : "--by module", s.stream);
+	put_selection(s.stream, o);
 	for (size_t i = 0; i < o->files.count; i++) {
 		if (o->files.count == 1 && strcmp(o->files.items[i], "memtrack.dat") == 0)
 			break;
@@ -424,6 +447,7 @@ int render_text(const struct report *report)
 	put_leaked(&t);
 	put_total(&t);
 	put_lost(&t);
+	put_faults(&t);
 	put_filtered(&t);
 	text_table(&t);
 	fputc('\n', t.out);

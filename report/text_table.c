@@ -304,17 +304,27 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 		put_remark(t, indent, TEXT_WARN, end_reason(stack->end));
 }
 
+/* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */
+static void put_stack_blocks(struct text *t, const struct costs *costs, enum report_sort sort)
+{
+	char count[UNITS_TEXT];
+	int64_t blocks = sort == REPORT_SORT_PEAK ? costs->peak_blocks : costs->leaked_blocks;
+	if (sort == REPORT_SORT_PEAK || sort == REPORT_SORT_LEAKED)
+		fprintf(t->out, " in %s block%s", units_signed_count(count, blocks),
+			blocks == 1 ? "" : "s");
+	else if (sort == REPORT_SORT_ALLOCATED)
+		fprintf(t->out, " by %s allocation%s", units_count(count, costs->allocations),
+			costs->allocations == 1 ? "" : "s");
+}
+
 static void put_stack_heading(struct text *t, const struct model_stack *stack)
 {
-	char cost[64], allocations[UNITS_TEXT];
+	char cost[64];
 	enum report_sort sort = t->report->options->sort;
 	format_cost(cost, sizeof(cost), &stack->costs, sort);
 	text_spaces(t, 4);
 	fputs(cost, t->out);
-	if (sort != REPORT_SORT_ALLOCATIONS && sort != REPORT_SORT_TEMPORARY)
-		fprintf(t->out, " by %s allocation%s",
-			units_count(allocations, stack->costs.allocations),
-			stack->costs.allocations == 1 ? "" : "s");
+	put_stack_blocks(t, &stack->costs, sort);
 	fputs(" from\n", t->out);
 }
 

@@ -19,3 +19,5 @@ echo '$ memtrack run -- perl demo.pl'
 "$top/memtrack" run -- perl demo.pl
 echo '$ memtrack report --top 5 --frames 6'
 "$top/memtrack" report --top 5 --frames 6
+echo
+echo "The recording is $1/memtrack.dat.  More of it: (cd $1 && $top/memtrack report --sort leaked)"
