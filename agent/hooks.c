@@ -7,11 +7,14 @@
  * block map.
  */
 #include <errno.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "agent/lifecycle.h"
 #include "agent/modules.h"
+#include "agent/peak.h"
 #include "agent/real.h"
 #include "agent/record.h"
 #include "agent/rt/mem.h"
@@ -34,6 +37,7 @@ void free_sized(void *block, size_t size);
 void free_aligned_sized(void *block, size_t alignment, size_t size);
 size_t malloc_usable_size(void *block);
 int dlclose(void *handle);
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 
 static inline size_t at_least_a_granule(size_t size)
 {
@@ -252,6 +256,16 @@ HOOK int dlclose(void *handle)
 	if (agent_after_unloading())
 		__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
 	return result;
+}
+
+/* Strict seccomp takes the cycle counter away, and so may PR_SET_TSC: reading it would be fatal from then on. */
+HOOK int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	agent_is_on(); /* looks up the real one, if nothing did so far */
+	if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
+	    (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
+		peak_without_clock = 1;
+	return real.prctl(option, a, b, c, d);
 }
 
 /*

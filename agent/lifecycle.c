@@ -286,13 +286,14 @@ static bool restart_parts(struct seg_header *parent)
 		.origin = SEG_ORIGIN_FORK,
 		.parent_image = parent->image,
 	};
-	uint32_t nodes = parent->node_count, modules = parent->module_count;
+	/* The parent goes on: more nodes than at the fork do no harm, they are just not used. */
+	uint32_t nodes = parent->node_count;
 
 	growth_lock = (struct rt_lock){ 0 };
 	modules_closing = 0;
 	threads_forget();
-	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) ||
-	    !modules_inherit(modules) || !inherit_blocks())
+	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) || !modules_inherit() ||
+	    !inherit_blocks())
 		return false;
 	inherit_texts(parent);
 	return true;

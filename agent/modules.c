@@ -18,9 +18,21 @@ uint32_t modules_closing;
 
 /* Private pointers to the segment's chunks. */
 static struct seg_module *chunks[SEG_MODULE_CHUNKS];
-/* Where each module's path bytes are mapped; a forked child copies them from there. */
-static const char **paths[SEG_MODULE_CHUNKS];
+
+enum { MARK_WORDS = 8 };
+/* What else is known of a module, in private memory. */
+struct module_extra {
+	const char *path; /* where its bytes are mapped; a forked child copies them from there */
+	const void *map;
+	/* Words of it by which it is known again: its build-id, or the head of its unwind table. */
+	uintptr_t mark_at;
+	uint32_t mark[MARK_WORDS];
+	uint32_t mark_count;
+};
+static struct module_extra *extras[SEG_MODULE_CHUNKS];
 static uint32_t last_hit;
+static uint32_t entered =
+	1; /* as module_count; private, so that a forked child has it as of the fork */
 
 /* The program itself, in one piece; end 0: unknown. */
 static struct {
@@ -77,6 +89,7 @@ bool object_find(uintptr_t address, struct object *object)
 	object->bias = map ? map->l_addr : 0;
 	object->name = map && map->l_name ? map->l_name : "";
 	object->eh_frame_hdr = found.dlfo_eh_frame;
+	object->map = map;
 	if (object->start >= program.start && object->end <= program.end) {
 		object->start = program.start;
 		object->end = program.end;
@@ -102,8 +115,8 @@ uintptr_t object_entry(const struct object *object)
 	return header && header->e_entry ? object->bias + header->e_entry : 0;
 }
 
-/* Copies the build-id out of one note segment; 0 when there is none. */
-static uint32_t find_build_id(const uint8_t *note, const uint8_t *end, uint8_t id[32])
+/* The build-id in one note segment; NULL when there is none. */
+static const uint8_t *find_build_id(const uint8_t *note, const uint8_t *end, uint32_t *id_size)
 {
 	while (end - note > (ptrdiff_t)sizeof(Elf64_Nhdr)) {
 		const Elf64_Nhdr *header = (const void *)note;
@@ -112,63 +125,88 @@ static uint32_t find_build_id(const uint8_t *note, const uint8_t *end, uint8_t i
 		const uint8_t *name = note + sizeof(*header);
 
 		if (name_size > (size_t)(end - name) || size > (size_t)(end - name) - name_size)
-			return 0;
+			return NULL;
 		if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 &&
 		    memcmp(name, "GNU", 4) == 0 && header->n_descsz <= 32) {
-			memcpy(id, name + name_size, header->n_descsz);
-			return header->n_descsz;
+			*id_size = header->n_descsz;
+			return name + name_size;
 		}
 		note = name + name_size + size;
 	}
-	return 0;
+	return NULL;
 }
 
-static uint32_t read_build_id(const struct object *object, uint8_t id[32])
+static const uint8_t *read_build_id(const struct object *object, uint32_t *id_size)
 {
 	const Elf64_Ehdr *header = elf_header(object);
 	const Elf64_Phdr *segments;
-	uint32_t size = 0;
+	const uint8_t *id = NULL;
 
+	*id_size = 0;
 	if (!header || header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > RT_PAGE ||
 	    header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > RT_PAGE)
-		return 0;
+		return NULL;
 	segments = (const void *)(object->start + header->e_phoff);
-	for (unsigned i = 0; i < header->e_phnum && !size; i++) {
+	for (unsigned i = 0; i < header->e_phnum && !id; i++) {
 		uintptr_t at = object->bias + segments[i].p_vaddr;
 
 		if (segments[i].p_type != PT_NOTE || at < object->start || at >= object->end ||
 		    segments[i].p_memsz > object->end - at || segments[i].p_memsz > RT_PAGE ||
 		    !rt_readable(at) || !rt_readable(at + segments[i].p_memsz - 1))
 			continue;
-		size = find_build_id((const uint8_t *)at, (const uint8_t *)at + segments[i].p_memsz,
-				     id);
+		id = find_build_id((const uint8_t *)at, (const uint8_t *)at + segments[i].p_memsz,
+				   id_size);
 	}
-	return size;
+	return id;
+}
+
+static struct module_extra *extra_of(uint32_t index)
+{
+	struct seg_place place = seg_chunk_of(index, SEG_MODULE_FIRST);
+
+	return &extras[place.chunk][place.position];
+}
+
+static void set_mark(struct module_extra *extra, const struct object *object,
+		     const uint8_t *build_id, uint32_t id_size)
+{
+	const uint8_t *at = id_size >= 4 ? build_id : object->eh_frame_hdr;
+	uint32_t words = id_size >= 4 ? id_size / 4 : MARK_WORDS;
+
+	extra->map = object->map;
+	extra->mark_count = 0;
+	if (!at || (uintptr_t)at & 3)
+		return;
+	extra->mark_at = (uintptr_t)at;
+	extra->mark_count = words < MARK_WORDS ? words : MARK_WORDS;
+	memcpy(extra->mark, at, extra->mark_count * 4);
+}
+
+/* Is the object that was entered still there?  Another thread may be unloading it at this moment, so nothing of it is
+ * read directly, nor what the loader says of it. */
+static bool is_there(uint32_t index)
+{
+	const struct seg_module *m = module_at(index);
+	const struct module_extra *extra = extra_of(index);
+	struct dl_find_object found;
+
+	if (real.find_object((void *)m->start, &found) != 0 || found.dlfo_link_map != extra->map)
+		return false;
+	for (uint32_t i = 0; i < extra->mark_count; i++)
+		if (!rt_holds(extra->mark_at + 4ul * i, extra->mark[i]))
+			return false;
+	return true;
 }
 
 /* Under the growth lock.  A path that finds no room is left out: the launcher may know it. */
 static void store_path(struct seg_module *module, uint32_t index, const char *path, uint32_t size)
 {
-	struct seg_place place = seg_chunk_of(index, SEG_MODULE_FIRST);
 	char *to = size ? segment_alloc(size, size, &module->path) : NULL;
 
 	module->path_size = to ? size : 0;
-	paths[place.chunk][place.position] = to;
+	extra_of(index)->path = to;
 	if (to)
 		memcpy(to, path, size);
-}
-
-/* Is the record still about the object that is there now? */
-static bool is_same(const struct seg_module *module, const struct object *object)
-{
-	uint8_t id[32];
-	uint32_t size;
-
-	if (module->start != object->start || module->end != object->end ||
-	    module->bias != object->bias)
-		return false;
-	size = read_build_id(object, id);
-	return size == module->build_id_size && memcmp(id, module->build_id, size) == 0;
 }
 
 static uint32_t find_entered(uintptr_t address)
@@ -199,10 +237,10 @@ static struct seg_module *new_record(uint32_t count)
 
 	if (place.chunk >= SEG_MODULE_CHUNKS)
 		return NULL;
-	if (!paths[place.chunk]) {
-		paths[place.chunk] =
-			rt_map(((size_t)SEG_MODULE_FIRST << place.chunk) * sizeof(char *));
-		if (!paths[place.chunk])
+	if (!extras[place.chunk]) {
+		extras[place.chunk] = rt_map(((size_t)SEG_MODULE_FIRST << place.chunk) *
+					     sizeof(struct module_extra));
+		if (!extras[place.chunk])
 			return NULL;
 	}
 	if (!chunks[place.chunk]) {
@@ -218,6 +256,8 @@ static uint32_t enter(const struct object *object)
 {
 	uint32_t index = segment->module_count;
 	struct seg_module *m = new_record(index);
+	const uint8_t *id;
+	uint32_t id_size;
 
 	if (!m)
 		return 0;
@@ -225,7 +265,12 @@ static uint32_t enter(const struct object *object)
 	m->start = object->start;
 	m->end = object->end;
 	store_path(m, index, object->name, (uint32_t)rt_length(object->name));
-	m->build_id_size = read_build_id(object, m->build_id);
+	id = read_build_id(object, &id_size);
+	m->build_id_size = id && id_size <= sizeof(m->build_id) ? id_size : 0;
+	if (m->build_id_size)
+		memcpy(m->build_id, id, id_size);
+	set_mark(extra_of(index), object, id, m->build_id_size);
+	entered = index + 1;
 	__atomic_store_n(&segment->module_count, index + 1, __ATOMIC_RELEASE);
 	return index;
 }
@@ -239,12 +284,12 @@ uint32_t module_of(uintptr_t address)
 		return index;
 	if (!object_find(address, &object))
 		return 0;
-	if (index && is_same(module_at(index), &object))
+	if (index && is_there(index))
 		return index;
 	if (!rt_lock_try(&growth_lock))
 		return 0;
 	index = find_entered(address);
-	if (index && !is_same(module_at(index), &object)) {
+	if (index && !is_there(index)) {
 		module_at(index)->unloaded = module_generation + 1;
 		index = 0;
 	}
@@ -266,9 +311,8 @@ bool modules_mark_unloaded(void)
 
 	for (uint32_t i = 1; i < count; i++) {
 		struct seg_module *m = module_at(i);
-		struct object object;
 
-		if (m->unloaded || (object_find(m->start, &object) && is_same(m, &object)))
+		if (m->unloaded || is_there(i))
 			continue;
 		m->unloaded = module_generation + 1;
 		gone = true;
@@ -276,16 +320,16 @@ bool modules_mark_unloaded(void)
 	return gone;
 }
 
-bool modules_inherit(uint32_t count)
+bool modules_inherit(void)
 {
 	struct seg_module *old[SEG_MODULE_CHUNKS];
 
 	memcpy(old, chunks, sizeof(old));
 	memset(chunks, 0, sizeof(chunks));
-	for (uint32_t i = 1; i < count; i++) {
+	for (uint32_t i = 1; i < entered; i++) {
 		struct seg_place place = seg_chunk_of(i, SEG_MODULE_FIRST);
 		const struct seg_module *from = &old[place.chunk][place.position];
-		const char *path = paths[place.chunk][place.position];
+		const char *path = extra_of(i)->path;
 		struct seg_module *to = new_record(i);
 
 		if (!to)

@@ -17,11 +17,13 @@ struct object {
 	uintptr_t bias;
 	const char *name;
 	const uint8_t *eh_frame_hdr; /* NULL when it has none */
+	const void *map;	     /* the loader's name for it */
 };
 
 /* Learns where the program itself lies from the kernel's auxiliary vector (its headers; NULL: unknown).  The loader
  * describes a program whose segments are not adjacent piece by piece. */
 void modules_start(const unsigned long *auxiliary);
+/* The object of an address in it that is executing, or will be returned to: it cannot be unloaded meanwhile. */
 bool object_find(uintptr_t address, struct object *object);
 /* Where the kernel or the loader enters an object; 0 unknown. */
 uintptr_t object_entry(const struct object *object);
@@ -38,7 +40,7 @@ extern uint32_t modules_closing;
 /* After a dlclose: marks modules that are gone; true when there were any.  Under the growth lock.  The caller tells the
  * stack tree and raises the generation. */
 bool modules_mark_unloaded(void);
-/* In a forked child: enters the parent's first `count` modules into the new segment under their old indices. */
-bool modules_inherit(uint32_t count);
+/* In a forked child: enters the parent's modules, as of the fork, into the new segment under their old indices. */
+bool modules_inherit(void);
 
 #endif

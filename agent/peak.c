@@ -7,6 +7,8 @@
 #include "agent/arch.h"
 #include "agent/segment.h"
 
+uint32_t peak_without_clock;
+
 #define LOW_MASK ((1ull << SEG_PACKED_BITS) - 1)
 
 enum {
@@ -60,7 +62,7 @@ static void note_raise(uint64_t max)
 	uint64_t share = max / ERROR_SHARE, least = (uint64_t)holders * QUANTUM_MIN;
 	uint64_t error = holders > 1 ? share + (share > least ? share : least) : 0;
 
-	__atomic_store_n(&segment->peak_tsc, arch_cycles(), __ATOMIC_RELAXED);
+	__atomic_store_n(&segment->peak_tsc, peak_now(), __ATOMIC_RELAXED);
 	__atomic_store_n(&segment->peak_error, error, __ATOMIC_RELAXED);
 	adapt_quantum(max);
 }

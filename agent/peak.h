@@ -19,6 +19,14 @@
 #include "agent/layout.h"
 #include "agent/segment.h"
 
+/* Set when the process may no longer read the cycle counter: the time of later maxima is not known. */
+extern uint32_t peak_without_clock;
+
+static inline uint64_t peak_now(void)
+{
+	return __builtin_expect(peak_without_clock, 0) ? 0 : arch_cycles();
+}
+
 uint32_t peak_change_common(struct seg_shard *shard);
 
 /* Accounts for a change of `bytes` by the shard's owner and returns the epoch that the changed counter belongs to. */
@@ -33,7 +41,7 @@ static inline uint32_t peak_change(struct seg_shard *shard, int64_t bytes)
 	if (total > s->single_max) {
 		s->single_max = total;
 		s->single_at_max = 1;
-		s->peak_tsc = arch_cycles();
+		s->peak_tsc = peak_now();
 	} else if (s->single_at_max) {
 		s->single_at_max = 0;
 		s->single_epoch = (s->single_epoch + 1) & SEG_EPOCH_MASK;

@@ -47,11 +47,21 @@ static void *next(const char *name)
 /* ISO C has no conversion from object to function pointers; POSIX promises that this works. */
 #define RESOLVE(field, name) (*(void **)(void *)&real.field = next(name))
 
+/* dlopen and dlclose too: a library that is bound deeply may open others, and close them. */
 static struct real_hook hooks[] = {
-	{ "malloc", 0, 0 },	   { "free", 0, 0 },	       { "calloc", 0, 0 },
-	{ "realloc", 0, 0 },	   { "reallocarray", 0, 0 },   { "memalign", 0, 0 },
-	{ "aligned_alloc", 0, 0 }, { "posix_memalign", 0, 0 }, { "valloc", 0, 0 },
-	{ "pvalloc", 0, 0 },	   { "cfree", 0, 0 },	       { "malloc_usable_size", 0, 0 },
+	{ "malloc", 0, 0 },
+	{ "free", 0, 0 },
+	{ "calloc", 0, 0 },
+	{ "realloc", 0, 0 },
+	{ "reallocarray", 0, 0 },
+	{ "memalign", 0, 0 },
+	{ "aligned_alloc", 0, 0 },
+	{ "posix_memalign", 0, 0 },
+	{ "valloc", 0, 0 },
+	{ "pvalloc", 0, 0 },
+	{ "malloc_usable_size", 0, 0 },
+	{ "dlopen", 0, 0 },
+	{ "dlclose", 0, 0 },
 };
 
 /* Ours are the first definitions, unless the program has its own: then those are what others should call. */
@@ -85,10 +95,9 @@ void real_resolve(void)
 	RESOLVE(posix_memalign, "posix_memalign");
 	RESOLVE(valloc, "valloc");
 	RESOLVE(pvalloc, "pvalloc");
-	RESOLVE(free_sized, "free_sized");
-	RESOLVE(free_aligned_sized, "free_aligned_sized");
 	RESOLVE(malloc_usable_size, "malloc_usable_size");
 	RESOLVE(dlclose, "dlclose");
+	RESOLVE(prctl, "prctl");
 	RESOLVE(iterate, "dl_iterate_phdr");
 	RESOLVE(find_object, "_dl_find_object");
 	RESOLVE(key_create, "pthread_key_create");

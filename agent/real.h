@@ -26,10 +26,9 @@ struct real_functions {
 	int (*posix_memalign)(void **, size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
-	void (*free_sized)(void *, size_t);
-	void (*free_aligned_sized)(void *, size_t, size_t);
 	size_t (*malloc_usable_size)(void *);
 	int (*dlclose)(void *);
+	int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *),
 		       void *); /* takes the loader's lock */
 	/* Tells the loaded object of an address; takes no lock (glibc 2.35).  NULL on older ones. */
@@ -52,7 +51,8 @@ const struct real_hook *real_hook_of(const char *name);
 bool real_relocated(void);
 /* False while allocation has to come from the bootstrap arena. */
 bool real_ready(void);
-/* Looks everything up; the caller sees to it that this happens once. */
+/* Looks everything up; the caller sees to it that this happens once.  Only names that every libc has: of a failed look-up
+ * the loader keeps a message, in memory that it would later give to the program's own free. */
 void real_resolve(void);
 
 /* NULL when full.  `caller` is the address that the hook returns to. */

@@ -375,7 +375,7 @@ static int write_process(struct collector *c, size_t index, const struct row *ro
 {
 	struct item *item = &c->items[index];
 	const struct seg_header *h = &item->image.header;
-	char *notes = notes_of(h);
+	char *notes = notes_of(h, item->image.allocator);
 	struct rec_process p = {
 		.pid = h->pid,
 		.parent_pid = h->parent_pid,

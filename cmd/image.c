@@ -125,6 +125,23 @@ static char **split_arguments(const char *bytes, uint32_t size)
 	return argv;
 }
 
+/* A program that was started by naming the loader first: the kernel knows the loader only. */
+static int look_behind_loader(struct image *image)
+{
+	const char *base = strrchr(image->executable, '/');
+	char *full = NULL;
+
+	if (!base || strncmp(base, "/ld-", 4) != 0 || !image->argv[0] ||
+	    !strchr(image->argv[0], '/'))
+		return 0;
+	if (asprintf(&full, "%s%s%s", image->argv[0][0] == '/' ? "" : image->directory,
+		     image->argv[0][0] == '/' ? "" : "/", image->argv[0]) < 0)
+		return -ENOMEM;
+	free(image->executable);
+	image->executable = full;
+	return 0;
+}
+
 static int read_identity(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
@@ -136,7 +153,8 @@ static int read_identity(struct image_source source, struct image *image, struct
 	image->allocator = read_text(source, h->allocator, h->allocator_size, LONGEST_PATH);
 	image->argv = arguments ? split_arguments(arguments, size) : NULL;
 	free(arguments);
-	if (!image->executable || !image->directory || !image->allocator || !image->argv)
+	if (!image->executable || !image->directory || !image->allocator || !image->argv ||
+	    look_behind_loader(image) < 0)
 		return diag_set(diag, -ENOMEM, "out of memory");
 	return 0;
 }

@@ -3,8 +3,10 @@
 #include "cmd/notes.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct line {
 	enum seg_drop drop;
@@ -28,10 +30,23 @@ static const struct line lines[] = {
 	  "blocks for which there was no memory to remember them: they count as leaked" },
 };
 
-char *notes_of(const struct seg_header *header)
+/* Allocators whose operator new and delete do not go by way of malloc and free. */
+static bool has_own_operators(const char *allocator)
+{
+	static const char *const names[] = { "jemalloc", "tcmalloc", "mimalloc", "tbbmalloc",
+					     "snmalloc" };
+	const char *base = strrchr(allocator, '/');
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strstr(base ? base : allocator, names[i]))
+			return true;
+	return false;
+}
+
+char *notes_of(const struct seg_header *header, const char *allocator)
 {
 	char *text = NULL;
-	size_t size = 0;
+	size_t size = has_own_operators(allocator);
 	FILE *out;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
@@ -41,6 +56,11 @@ char *notes_of(const struct seg_header *header)
 	out = open_memstream(&text, &size);
 	if (!out)
 		return NULL;
+	if (has_own_operators(allocator))
+		fprintf(out,
+			"the C++ operators new and delete of '%s' bypass malloc and free: what they do is not recorded, and "
+			"a block that is allocated by one and freed by the other seems leaked or unknown\n",
+			allocator);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		if (header->drops[lines[i].drop])
 			fprintf(out, "%s (%" PRIu64 ")\n", lines[i].text,

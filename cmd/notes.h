@@ -5,7 +5,7 @@
 
 #include "agent/layout.h"
 
-/* One line a note; NULL when there is nothing to note (or no memory).  malloc'ed. */
-char *notes_of(const struct seg_header *header);
+/* `allocator`: path of the library that serves malloc.  One line a note; NULL when there is nothing to note (or no memory).  malloc'ed. */
+char *notes_of(const struct seg_header *header, const char *allocator);
 
 #endif

@@ -220,6 +220,17 @@ static void put_total(struct text *t)
 	sentence_print(t, &s, "Total", TEXT_PLAIN);
 }
 
+static bool has_notes(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+		const char *notes = process->selected ? model_text(model, process->notes) : NULL;
+		if (notes && *notes)
+			return true;
+	}
+	return false;
+}
+
 static void put_lost(struct text *t)
 {
 	const struct model_totals *totals = &t->model->totals;
@@ -232,7 +243,7 @@ static void put_lost(struct text *t)
 	add_count(&s, totals->truncated_stacks, "stack cut off", "stacks cut off");
 	bool any = s.parts;
 	if (!any)
-		fputs("nothing", s.stream);
+		fputs(has_notes(t->model) ? "see the notes below" : "nothing", s.stream);
 	sentence_print(t, &s, "Lost", any ? TEXT_WARN : TEXT_PLAIN);
 }
 

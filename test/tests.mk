@@ -16,8 +16,9 @@ SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
 
 UNIT_TESTS := opt_test units_test recording_test report_sites_test report_render_test symbolize_test \
-	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test
-
+	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
+	cmd_program_test cmd_output_test cmd_image_test agent_layout_test agent_peak_test agent_blocks_test \
+	agent_eh_frame_test agent_stack_test agent_tree_test
 
 opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
 units_test_OBJECTS := $(O)/tool/report/units.o
@@ -28,6 +29,18 @@ symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 symbolize_demangle_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 symbolize_interval_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 symbolize_perf_map_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
+cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
+cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
+cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o report/diag.o report/utf8.o)
+
+# The agent's objects, but not the hooks: malloc stays the C library's.
+AGENT_PARTS := $(filter-out %/hooks.o, $(AGENT_OBJECTS)) $(UNIT_DIR)/agent_fixture.o
+agent_layout_test_OBJECTS := $(AGENT_PARTS)
+agent_peak_test_OBJECTS := $(AGENT_PARTS)
+agent_blocks_test_OBJECTS := $(AGENT_PARTS)
+agent_eh_frame_test_OBJECTS := $(AGENT_PARTS)
+agent_stack_test_OBJECTS := $(AGENT_PARTS)
+agent_tree_test_OBJECTS := $(AGENT_PARTS)
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(O)/tool/cmd/output.o $(O)/tool/report/diag.o $(O)/tool/report/utf8.o
 

@@ -22,14 +22,25 @@ void rt_unmap(void *address, size_t size)
 	rt_syscall3(SYS_munmap, (long)address, (long)size, 0);
 }
 
-int rt_readable(uintptr_t address)
+/* Compares *address with a word and, when equal, moves 0 waiters.  Reading is all it does.  0: equal; -EAGAIN: not. */
+static long compare(uintptr_t address, uint32_t word)
 {
 	static uint32_t elsewhere;
-	/* Compares *address with a value and, when equal, moves 0 waiters.  Reading is all it does. */
-	long r = rt_syscall6(SYS_futex, (long)(address & ~3ul),
-			     FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, (long)&elsewhere, 0);
+
+	return rt_syscall6(SYS_futex, (long)(address & ~3ul),
+			   FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, (long)&elsewhere, word);
+}
+
+int rt_readable(uintptr_t address)
+{
+	long r = compare(address, 0);
 
 	return r == 0 || r == -11 /* EAGAIN: another value */;
+}
+
+int rt_holds(uintptr_t address, uint32_t word)
+{
+	return compare(address, word) == 0;
 }
 
 int rt_touch(uintptr_t address)

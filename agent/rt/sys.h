@@ -50,6 +50,9 @@ void rt_unmap(void *address, size_t size);
 /* True when the 4 bytes at the (4-aligned) address can be read.  Uses futex, the one call that tells without a
  * fault and that every sandbox which allows threads allows. */
 int rt_readable(uintptr_t address);
+/* True when the 4 bytes at the (4-aligned) address can be read and are `word`.  For memory that another thread may be
+ * unmapping right now. */
+int rt_holds(uintptr_t address, uint32_t word);
 /* Makes the page of a shared file mapping present and writable; false instead of SIGBUS when there is no room.
  * Changes no byte of it. */
 int rt_touch(uintptr_t address);
