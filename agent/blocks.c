@@ -100,8 +100,12 @@ bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct bl
 	if (!entry)
 		entry = address >> 47 ? NULL : make_entry(address);
 	*former = block_read_entry(entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0, address);
-	if (!entry || (short_size == BLOCK_HUGE && !side_put(address, size)))
+	if (!entry)
 		return false;
+	if (short_size == BLOCK_HUGE && !side_put(address, size)) {
+		__atomic_store_n(entry, 0, __ATOMIC_RELAXED); /* what was there has gone */
+		return false;
+	}
 	__atomic_store_n(entry, (uint64_t)node << 32 | short_size, __ATOMIC_RELAXED);
 	return true;
 }

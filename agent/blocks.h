@@ -59,8 +59,8 @@ static inline uint64_t *block_entry(uintptr_t address)
 bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct block *former);
 struct block block_read_entry(uint64_t word, uintptr_t address);
 
-/* Records a live block.  False: no memory for the map; the block's free will be unknown.  *former is what was known of
- * the address; BLOCK_LIVE there means that a free was never seen. */
+/* Records a live block.  False: no memory for the map; the block's free will be unknown.  *former is BLOCK_LIVE
+ * when a live block was recorded there, whose free was never seen. */
 static inline bool block_put(const void *block, uint32_t node, uint64_t size, struct block *former)
 {
 	uint64_t *entry = block_entry((uintptr_t)block), word;

@@ -40,6 +40,20 @@ static bool apply(struct seg_account *a, int64_t bytes)
 	return false;
 }
 
+/*
+ * Bounds what the threads may hold back, now and from when they were fewer and their quanta larger: threads that come
+ * one by one hold a share, a half, a third ...  Never lowered: an earlier moment may have been higher than the
+ * maximum by as much as was unknown then.
+ */
+static void note_error(uint64_t max, uint32_t holders)
+{
+	uint64_t bits = 32u - (uint32_t)__builtin_clz(holders);
+	uint64_t error = max / ERROR_SHARE * (1 + bits) + (uint64_t)holders * QUANTUM_MIN;
+
+	if (error > __atomic_load_n(&segment->peak_error, __ATOMIC_RELAXED))
+		__atomic_store_n(&segment->peak_error, error, __ATOMIC_RELAXED);
+}
+
 static void adapt_quantum(uint64_t max)
 {
 	uint32_t holders = __atomic_load_n(&segment->held_shards, __ATOMIC_RELAXED);
@@ -49,21 +63,15 @@ static void adapt_quantum(uint64_t max)
 		quantum = max / ERROR_SHARE / holders;
 		if (quantum < QUANTUM_MIN)
 			quantum = QUANTUM_MIN;
+		note_error(max, holders);
 	}
 	if (quantum != __atomic_load_n(&segment->quantum, __ATOMIC_RELAXED))
 		__atomic_store_n(&segment->quantum, quantum, __ATOMIC_RELAXED);
 }
 
-/* What may be unpublished while several threads run: their quanta now, and what remains of larger quanta of when there
- * were fewer threads. */
 static void note_raise(uint64_t max)
 {
-	uint32_t holders = __atomic_load_n(&segment->held_shards, __ATOMIC_RELAXED);
-	uint64_t share = max / ERROR_SHARE, least = (uint64_t)holders * QUANTUM_MIN;
-	uint64_t error = holders > 1 ? share + (share > least ? share : least) : 0;
-
 	__atomic_store_n(&segment->peak_tsc, peak_now(), __ATOMIC_RELAXED);
-	__atomic_store_n(&segment->peak_error, error, __ATOMIC_RELAXED);
 	adapt_quantum(max);
 }
 

@@ -9,7 +9,7 @@
 #include "agent/threads.h"
 #include "agent/truth.h"
 
-static void add_free(struct shard *shard, const void *block, const struct block *b, bool by_realloc)
+static void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
 {
 	uint32_t node = b->node;
 	struct seg_counter *counter = counter_of(shard, &node);
@@ -17,7 +17,7 @@ static void add_free(struct shard *shard, const void *block, const struct block 
 	counter_stamp(counter, peak_change(shard->counts, -(int64_t)b->size));
 	counter->frees++;
 	counter->freed_bytes += b->size;
-	counter->temporary += thread_self.last == block;
+	counter->temporary += temporary;
 	counter->reallocations += by_realloc;
 	shard->counts->live_blocks--;
 }
@@ -26,7 +26,7 @@ static void add_free(struct shard *shard, const void *block, const struct block 
 static void add_unseen_free(struct shard *shard, const struct block *b)
 {
 	segment_drop(SEG_UNSEEN_FREES, 1);
-	add_free(shard, NULL, b, false);
+	add_free(shard, b, false, false);
 }
 
 static void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
@@ -85,7 +85,7 @@ static void count_free(const void *block, const struct block *b, uintptr_t frame
 		segment_drop(SEG_DROPPED_FREES, 1);
 		return;
 	}
-	add_free(shard, block, b, by_realloc);
+	add_free(shard, b, thread_self.last == block, by_realloc);
 	shard_leave(shard, borrowed);
 }
 

@@ -134,6 +134,10 @@ static unwind_rule compute(uintptr_t address, struct cfi_work *work)
 	case CFI_NONE:
 		break;
 	}
+	/* A stack may begin with a return address at the first byte of the code that is meant to follow, as makecontext
+	 * makes them; before it lies nothing. */
+	if (cfi_find(address, work) == CFI_FOUND)
+		return make_rule(RULE_OUTERMOST, 0, 0);
 	if (is_entry_code(address))
 		return make_rule(RULE_OUTERMOST, 0, 0);
 	return make_rule(is_call_site(address) ? RULE_CHAIN : RULE_IMPLAUSIBLE, 0, 0);

@@ -78,11 +78,8 @@ static bool push_check(struct check_list *list, uintptr_t at, uintptr_t value)
 /* Adds the checks of the innermost kept frame, before another is put on it. */
 static bool seal_top(struct stack_cache *c)
 {
-	const struct stack_frame *top;
+	const struct stack_frame *top = &c->kept.frames[c->kept.count - 1];
 
-	if (!c->kept.count)
-		return true;
-	top = &c->kept.frames[c->kept.count - 1];
 	c->checks.count = top->checks;
 	/* In the order a walk reads them: outward, so the last added is the first checked. */
 	return (!top->fp_slot || push_check(&c->checks, top->fp_slot, top->fp)) &&
@@ -90,16 +87,23 @@ static bool seal_top(struct stack_cache *c)
 	       (!top->cfa_slot || push_check(&c->checks, top->cfa_slot, top->slot + 8));
 }
 
+/* Before the outermost frame is put down: the word that ended the walk, if it was one. */
+static bool seal_end(struct stack_cache *c)
+{
+	c->checks.count = 0;
+	return !c->end_slot || push_check(&c->checks, c->end_slot, c->end_value);
+}
+
 static inline bool holds(const struct stack_check *check)
 {
 	return *check->at == check->value;
 }
 
-/* Checks the frames outward of the innermost kept one.  Returns the number of those, from the innermost, that are as
- * they were: kept.count - 1 when all are. */
-static inline uint32_t verify(const struct stack_cache *c)
+/* Checks the frames outward of the innermost kept one, and the word at which the walk ended.  False: *good of those
+ * frames, from the innermost, are as they were. */
+static inline bool verify(const struct stack_cache *c, uint32_t *good)
 {
-	uint32_t i = c->kept.count - 1, good;
+	uint32_t i = c->kept.count - 1;
 	const struct stack_check *first = c->checks.checks,
 				 *check = first + c->kept.frames[i].checks;
 
@@ -110,11 +114,14 @@ static inline uint32_t verify(const struct stack_cache *c)
 	while (check != first && holds(&check[-1]))
 		check--;
 	if (__builtin_expect(check == first, 1))
-		return i;
-	/* The failing check belongs to the outermost frame with fewer than that many checks outward of it. */
-	for (good = 0; c->kept.frames[i - 1 - good].checks >= (uint32_t)(check - first); good++)
+		return true;
+	/* The failing check belongs to the outermost frame with fewer than that many checks outward of it; the word at
+	 * the end to the outermost frame of all. */
+	for (*good = 0;
+	     *good + 1 < i && c->kept.frames[i - 1 - *good].checks >= (uint32_t)(check - first);
+	     ++*good)
 		;
-	return good;
+	return false;
 }
 
 /* Is `frame` the innermost kept frame that is left?  Drops those that the walk has passed. */
@@ -135,6 +142,7 @@ enum walk { WALK_ON, WALK_DONE, WALK_HARD };
 static enum walk stop(struct stack_cache *c, uint32_t root)
 {
 	c->root = root;
+	c->end_slot = 0;
 	c->kept.count = 0;
 	return WALK_DONE;
 }
@@ -152,11 +160,15 @@ static void adopt_sources(struct frame_list *kept, const struct stack_frame *fra
 static enum walk join(struct stack_cache *c, struct stack_frame *frame)
 {
 	struct frame_list *kept = &c->kept;
-	uint32_t good = verify(c);
+	uint32_t good;
 
 	adopt_sources(kept, frame);
-	if (good == kept->count - 1)
+	if (verify(c, &good))
 		return WALK_DONE;
+	if (kept->count == 1) {
+		kept->count = 0; /* the walk goes on from the joining frame itself */
+		return WALK_ON;
+	}
 	/* The good ones count as walked; the last of them is where the walk continues. */
 	for (; good; good--)
 		if (!push(&c->walked, &kept->frames[--kept->count]))
@@ -223,14 +235,18 @@ static enum walk follow_fast(struct stack_cache *c, struct stack_frame *frame, u
 	return WALK_ON;
 }
 
-/* What ends the walk at a frame whose address is no place of code. */
+/* What ends the walk at a frame whose address is no place of code.  The word may be another one next time. */
 static enum walk stop_at(struct stack_cache *c, const struct stack_frame *frame, bool by_chain)
 {
-	if (frame->address == 0)
-		return stop(
-			c,
-			SEG_ROOT_COMPLETE); /* the convention for a thread's or fiber's first frame */
-	return stop(c, by_chain ? SEG_ROOT_NO_UNWIND : SEG_ROOT_BAD_FRAME);
+	/* 0 is the convention for a thread's or fiber's first frame. */
+	uint32_t root = frame->address == 0 ? SEG_ROOT_COMPLETE
+			: by_chain	    ? SEG_ROOT_NO_UNWIND
+					    : SEG_ROOT_BAD_FRAME;
+
+	stop(c, root);
+	c->end_slot = frame->interrupted ? 0 : frame->slot;
+	c->end_value = frame->address;
+	return WALK_DONE;
 }
 
 /* Walks by fast rules from the hook's caller. */
@@ -363,19 +379,20 @@ static bool explain_step(struct stack_frame *caller, const struct stack_frame *c
 /* The same walk with all registers. */
 static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 {
-	c->walked.count = 0;
 	if (!start_full(c, first_slot))
-		return stop(c, SEG_ROOT_BAD_FRAME);
+		return stop(c, SEG_ROOT_BAD_FRAME); /* with what the fast walk had found */
+	c->walked.count = 0;
 	for (;;) {
 		struct stack_frame frame = frame_at(&c->cursor), *previous;
 		enum unwind_result result;
 		enum rule_kind kind;
+		uint32_t good;
 
 		previous = c->walked.count ? &c->walked.frames[c->walked.count - 1] : NULL;
 		if (previous && !explain_step(&frame, previous, c))
 			previous->transient =
 				true; /* its caller cannot be had from the kept words */
-		if (!frame.transient && meets(&c->kept, &frame) && verify(c) == c->kept.count - 1) {
+		if (!frame.transient && meets(&c->kept, &frame) && verify(c, &good)) {
 			adopt_sources(&c->kept, &frame);
 			return WALK_DONE;
 		}
@@ -428,9 +445,9 @@ static bool adopt(struct stack_cache *c)
 		frame->node = 0;
 		if (c->kept.count < depth_limit)
 			frame->node = node = node ? stack_tree_child(node, tree_address(frame)) : 0;
-		if (!seal_top(c))
+		if (!(c->kept.count ? seal_top(c) : seal_end(c)))
 			return false;
-		frame->checks = c->kept.count ? c->checks.count : 0;
+		frame->checks = c->checks.count;
 		if (!push(&c->kept, frame))
 			return false;
 	}

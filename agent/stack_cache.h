@@ -57,6 +57,8 @@ struct stack_cache {
 	struct frame_list walked; /* innermost first: frames of this capture not (yet) in `kept` */
 	uint32_t generation;	  /* of the load map when `kept` was walked */
 	uint32_t root;		  /* how the walk ended */
+	uintptr_t end_slot,
+		end_value; /* the word that is no return address, at which it ended; 0: none */
 	struct stack_memory memory;
 	struct unwind_cursor cursor;
 };

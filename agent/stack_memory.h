@@ -27,6 +27,8 @@ static inline void stack_memory_enter(struct stack_memory *m, uintptr_t sp)
 {
 	if (__builtin_expect(sp < m->own_low || sp >= m->own_high, 0))
 		stack_memory_enter_slowly(m, sp);
+	else if (__builtin_expect(m->foreign_high != 0, 0))
+		m->foreign_low = m->foreign_high = 0; /* left behind: it may be unmapped by now */
 }
 
 static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t address)

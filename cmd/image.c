@@ -77,6 +77,22 @@ int image_read_header(struct image_source source, struct seg_header *header, str
 	return 0;
 }
 
+/* No more records can be there than the file has room for; its size says nothing, it is sparse.  A file system that
+ * compresses may store several times what it has blocks for. */
+static uint32_t records_limit(struct image_source source, size_t record_size, uint32_t limit)
+{
+	struct stat st;
+	uint64_t room = fstat(source.fd, &st) == 0 ? ((uint64_t)st.st_blocks * 512 * 8 + (1 << 20)) / record_size : 0;
+
+	return room < limit ? (uint32_t)room : limit;
+}
+
+/* Sums of hostile figures may wrap around. */
+static void add(int64_t *sum, int64_t value)
+{
+	*sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
 static uint32_t at_most(uint32_t value, uint32_t limit)
 {
 	return value < limit ? value : limit;
@@ -87,7 +103,10 @@ struct image_totals image_read_totals(struct image_source source, const struct s
 	struct image_totals totals = { 0, 0 };
 	struct seg_shard shard;
 
-	for (uint32_t i = 0; i < at_most(header->shard_count, MOST_SHARDS); i++) {
+	for (uint32_t i = 0;
+	     i < at_most(header->shard_count,
+			 records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
+	     i++) {
 		struct seg_place place = seg_chunk_of(i, SEG_SHARD_FIRST);
 
 		if (place.chunk >= SEG_SHARD_CHUNKS || !header->shard_chunks[place.chunk] ||
@@ -95,8 +114,8 @@ struct image_totals image_read_totals(struct image_source source, const struct s
 			     header->shard_chunks[place.chunk] + place.position * sizeof(shard),
 			     &shard, sizeof(shard)))
 			continue;
-		totals.bytes += shard.live_bytes;
-		totals.blocks += shard.live_blocks;
+		add(&totals.bytes, shard.live_bytes);
+		add(&totals.blocks, shard.live_blocks);
 	}
 	return totals;
 }
@@ -177,7 +196,8 @@ static char *absolute_path(const struct image *image, const char *path)
 static int read_modules(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
-	uint32_t count = at_most(h->module_count, MOST_MODULES);
+	uint32_t count = at_most(h->module_count,
+				 records_limit(source, sizeof(struct seg_module), MOST_MODULES));
 	struct seg_module *records = calloc(count + 1ul, sizeof(*records));
 
 	image->modules = calloc(count + 1ul, sizeof(*image->modules));
@@ -209,7 +229,8 @@ static int read_modules(struct image_source source, struct image *image, struct 
 static int read_nodes(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
-	uint32_t count = at_most(h->node_count, MOST_NODES);
+	uint32_t count =
+		at_most(h->node_count, records_limit(source, sizeof(struct seg_node), MOST_NODES));
 
 	image->nodes = calloc(count + 1ul, sizeof(*image->nodes));
 	if (!image->nodes)
@@ -247,10 +268,10 @@ static void add_counter(struct image_cost *cost, const struct seg_counter *c,
 	cost->freed_bytes += c->freed_bytes;
 	cost->temporary += c->temporary;
 	cost->reallocations += c->reallocations;
-	cost->live_blocks += live_blocks;
-	cost->live_bytes += live_bytes;
-	cost->peak_blocks += saved ? c->peak_blocks : live_blocks;
-	cost->peak_bytes += saved ? c->peak_bytes : live_bytes;
+	add(&cost->live_blocks, live_blocks);
+	add(&cost->live_bytes, live_bytes);
+	add(&cost->peak_blocks, saved ? c->peak_blocks : live_blocks);
+	add(&cost->peak_bytes, saved ? c->peak_bytes : live_bytes);
 }
 
 /* Sums one shard into the table by node. */
@@ -258,7 +279,8 @@ static int add_shard(struct image_source source, const struct seg_shard *shard,
 		     struct image_cost *table, uint32_t nodes, struct peak_rule peak,
 		     struct diag *diag)
 {
-	uint32_t count = at_most(shard->counter_count, MOST_COUNTERS);
+	uint32_t count = at_most(shard->counter_count,
+				 records_limit(source, sizeof(struct seg_counter), MOST_COUNTERS));
 	struct seg_counter *counters = calloc(count + 1ul, sizeof(*counters));
 
 	if (!counters)
@@ -309,7 +331,8 @@ static void compact_costs(struct image *image, uint32_t nodes)
 static int read_costs(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
-	uint32_t count = at_most(h->shard_count, MOST_SHARDS);
+	uint32_t count = at_most(h->shard_count,
+				 records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
 	uint32_t nodes = image->node_count > SEG_FIRST_NODE ? image->node_count : SEG_FIRST_NODE;
 	struct seg_shard *shards = calloc(count + 1ul, sizeof(*shards));
 	struct peak_rule peak = peak_rule_of(image);

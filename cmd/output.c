@@ -65,7 +65,7 @@ char *output_expand(const char *pattern, pid_t pid, const char *program, struct 
 		diag_set(diag, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	for (const char *p = pattern; *p && !error; p++) {
+	for (const char *p = pattern; !error && *p; p++) {
 		if (*p != '%')
 			fputc(*p, out);
 		else

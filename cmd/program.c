@@ -28,6 +28,14 @@ static int check_file(const char *path)
 	return 0;
 }
 
+/* The element of PATH after this one, which may be empty; NULL: none. */
+static const char *next_element(const char *path)
+{
+	const char *colon = strchr(path, ':');
+
+	return colon ? colon + 1 : NULL;
+}
+
 /* As execvp: the first that can be executed; else the most telling error. */
 static char *find_in_path(const char *name, int *error)
 {
@@ -35,10 +43,9 @@ static char *find_in_path(const char *name, int *error)
 	char file[PATH_MAX];
 
 	*error = ENOENT;
-	for (path = path ? path : "/bin:/usr/bin"; path; path = strchr(path, ':')) {
+	for (path = path ? path : "/bin:/usr/bin"; *name && path; path = next_element(path)) {
 		int length, problem;
 
-		path += *path == ':';
 		length = (int)strcspn(path, ":");
 		if (snprintf(file, sizeof(file), "%.*s%s%s", length, path, length ? "/" : "./",
 			     name) >= (int)sizeof(file))
@@ -48,7 +55,7 @@ static char *find_in_path(const char *name, int *error)
 			*error = 0;
 			return strdup(file);
 		}
-		if (problem == EACCES)
+		if (problem == EACCES || problem == EISDIR)
 			*error = EACCES;
 	}
 	return NULL;
