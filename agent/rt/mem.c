@@ -40,6 +40,11 @@ int memcmp(const void *a, const void *b, size_t size)
 	return 0;
 }
 
+int bcmp(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size);
+}
+
 size_t rt_length(const char *text)
 {
 	size_t n = 0;

@@ -10,6 +10,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
+int bcmp(const void *a, const void *b, size_t size); /* what clang makes of some memcmp */
 size_t rt_length(const char *text);
 
 #endif
