@@ -12,9 +12,8 @@ uint32_t peak_without_clock;
 #define LOW_MASK ((1ull << SEG_PACKED_BITS) - 1)
 
 enum {
-	QUANTUM_MIN = 128, /* bytes: below that, threads with small heaps would only publish */
-	ERROR_SHARE =
-		4000, /* all threads' quanta together: 1/4000 of the peak, when above the minimum */
+	QUANTUM_MIN = 160,   /* bytes: threads that make and free small blocks need not publish */
+	ERROR_SHARE = 16000, /* all quanta together: this part of the peak */
 };
 
 static void pack(const struct seg_account *a, uint64_t word[2])

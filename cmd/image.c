@@ -82,7 +82,9 @@ int image_read_header(struct image_source source, struct seg_header *header, str
 static uint32_t records_limit(struct image_source source, size_t record_size, uint32_t limit)
 {
 	struct stat st;
-	uint64_t room = fstat(source.fd, &st) == 0 ? ((uint64_t)st.st_blocks * 512 * 8 + (1 << 20)) / record_size : 0;
+	uint64_t room = fstat(source.fd, &st) == 0
+				? ((uint64_t)st.st_blocks * 512 * 8 + (1 << 20)) / record_size
+				: 0;
 
 	return room < limit ? (uint32_t)room : limit;
 }
