@@ -22,8 +22,9 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
 	liblzma-dev
-TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace gdb libunwind-dev mandoc shellcheck valgrind heaptrack \
-	sqlite3 git python3 binutils util-linux procps libc6-dev
+TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace mandoc shellcheck sqlite3 git python3 binutils util-linux \
+	procps
+LONG_PACKAGES := libunwind-dev valgrind heaptrack redis-server redis-tools nodejs rustc
 
 # -- flags ------------------------------------------------------------------------------------------
 

@@ -88,8 +88,6 @@ check: check-deps
 	$(Q)$(E2E_ENVIRONMENT) O=$(abspath $(O)) $(PROVE) $(UNIT_BINARIES) $(wildcard test/lint/*.sh) \
 		$(wildcard test/e2e/*.bats)
 
-LONG_PACKAGES := redis-server redis-tools nodejs rustc
-
 check-long: check-deps
 	@sh test/install.sh "to test real programs" $(LONG_PACKAGES)
 	@$(MAKE) --no-print-directory -j $(JOBS) all truth test-programs
