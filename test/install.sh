@@ -18,6 +18,6 @@ if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || { echo "missing $purpose:$missing; become root or install sudo" >&2; exit 1; }
 fi
 echo "installing $purpose:$missing"
-$sudo apt-get update -qq &&
-	# shellcheck disable=SC2086 # a list of words
-	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+$sudo apt-get update -qq || exit 1
+# shellcheck disable=SC2086 # a list of words
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
