@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# shellcheck over all shell scripts.  Prints TAP.
+# All shell scripts pass shellcheck.  Prints TAP.
 cd "$(dirname "$0")/../.." || exit 1
 if ! command -v shellcheck >/dev/null; then
 	echo '1..0 # SKIP shellcheck is not here'
