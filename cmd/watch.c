@@ -267,11 +267,26 @@ static void end_image(struct watched *w, uint64_t now)
 	w->fd = -1;
 }
 
+/* A point of the timeline, with the heap as the segment has it now. */
+static void sample_heap(struct watched *w, int fd, uint64_t now, int64_t rss)
+{
+	struct image_source source = { fd, w->base };
+	struct image_totals totals;
+
+	if (fd < 0 || image_read_header(source, &w->header, NULL) < 0)
+		return;
+	totals = image_read_totals(source, &w->header);
+	add_sample(w, &(struct rec_sample){
+			      .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
+			      .heap_bytes = totals.bytes,
+			      .blocks = totals.blocks,
+			      .rss_bytes = rss,
+		      });
+}
+
 static void take_sample(struct watched *w, uint64_t now)
 {
 	int64_t rss = read_rss(w->header.pid);
-	struct image_source source = { w->fd, w->base };
-	struct image_totals totals;
 
 	if (rss < 0) {
 		if (kill(w->header.pid, 0) < 0 && errno == ESRCH)
@@ -281,15 +296,7 @@ static void take_sample(struct watched *w, uint64_t now)
 	w->seen_alive = true;
 	if (rss > w->peak_rss_bytes)
 		w->peak_rss_bytes = rss;
-	if (w->fd < 0 || image_read_header(source, &w->header, NULL) < 0)
-		return;
-	totals = image_read_totals(source, &w->header);
-	add_sample(w, &(struct rec_sample){
-			      .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
-			      .heap_bytes = totals.bytes,
-			      .blocks = totals.blocks,
-			      .rss_bytes = rss,
-		      });
+	sample_heap(w, w->fd, now, rss);
 }
 
 /* A later image of the same pid: this one has ended by exec. */
@@ -308,24 +315,12 @@ static void end_replaced(struct watch *watch, const struct watched *newer)
 static void add_last_sample(struct watched *w, uint64_t now)
 {
 	int fd = open_file(w);
-	struct image_source source = { fd, w->base };
-	struct image_totals totals;
 
-	if (fd < 0)
-		return;
-	if (image_read_header(source, &w->header, NULL) == 0) {
-		totals = image_read_totals(source, &w->header);
-		add_sample(w,
-			   &(struct rec_sample){
-				   .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
-				   .heap_bytes = totals.bytes,
-				   .blocks = totals.blocks,
-				   .rss_bytes = w->sample_count
-							? w->samples[w->sample_count - 1].rss_bytes
-							: w->peak_rss_bytes,
-			   });
-	}
-	leave_open(w, fd);
+	sample_heap(w, fd, now,
+		    w->sample_count ? w->samples[w->sample_count - 1].rss_bytes
+				    : w->peak_rss_bytes);
+	if (fd >= 0)
+		leave_open(w, fd);
 }
 
 static void apply_status(struct watched *w, const struct reaped *r)
