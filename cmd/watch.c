@@ -390,17 +390,18 @@ void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_b
 	struct reaped r = { pid, status, watch_now_ns(), peak_rss_bytes };
 	struct watched *last = NULL;
 
+	/* Remembered first: an image that is found only now gets its status from there. */
+	remember_reaped(watch, &r);
 	watch_look(watch, false);
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *w = &watch->images[i];
 
-		if (w->ready && w->header.pid == pid && !w->status_known &&
+		if (w->ready && w->header.pid == pid &&
 		    (!last || w->header.start_monotonic_ns > last->header.start_monotonic_ns))
 			last = w;
 	}
-	if (last)
+	if (last && !last->status_known)
 		apply_status(last, &r);
-	remember_reaped(watch, &r);
 }
 
 size_t watch_running(const struct watch *watch)
