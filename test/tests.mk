@@ -41,8 +41,6 @@ agent_blocks_test_OBJECTS := $(AGENT_PARTS)
 agent_eh_frame_test_OBJECTS := $(AGENT_PARTS)
 agent_stack_test_OBJECTS := $(AGENT_PARTS)
 agent_tree_test_OBJECTS := $(AGENT_PARTS)
-cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
-cmd_output_test_OBJECTS := $(O)/tool/cmd/output.o $(O)/tool/report/diag.o $(O)/tool/report/utf8.o
 
 UNIT_BINARIES := $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 

@@ -96,7 +96,7 @@ setup() {
 	assert_match err jemalloc "warning"
 }
 
-@test "output that cannot be written: missing folder, a folder itself, read-only folder" {
+@test "output that cannot be written: missing folder, a folder itself" {
 	memtrack 125 run -o missing/out.dat "$B/basic"
 	assert_one_error
 	assert_match err missing
@@ -105,10 +105,21 @@ setup() {
 	memtrack 125 run -o folder "$B/basic"
 	assert_one_error
 	assert_eq "$(find folder | wc -l)" 1 "files in the folder"
-	[ "$(id -u)" != 0 ] || skip "root may write anywhere"
-	chmod 555 folder
-	memtrack 125 run -o folder/out.dat "$B/basic"
+}
+
+# A file system, since root may write to a folder that is only marked so.
+@test "output in a read-only place: said before the program starts" {
+	cat >inner <<-'END'
+		mount -o remount,ro tiny || exit 77
+		"$MEMTRACK" run -o tiny/out.dat "$B/basic" >out1 2>err1
+		echo $? >status
+	END
+	with_tmpfs 0 40k bash inner
+	mv err1 err
+	assert_eq "$(cat status)" 125 status
+	[ ! -s out1 ] || fail "the program was started"
 	assert_one_error
+	assert_match err "read-only" "the message"
 }
 
 @test "a disk that is full while the recording is written" {

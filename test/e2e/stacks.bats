@@ -239,8 +239,16 @@ build_id() {
 	assert_eq "$(query '.sites[0].stacks[0].frames[0].file')" null "file without debug information"
 	record --debug-path "$PWD/debug" ./prog plain
 	assert_eq "$(query '.sites[0].stacks[0].frames[0].file | tostring | split("/") | last')" chain.c "file by run --debug-path"
-	# Later, by symbolize.
+}
+
+@test "separate debug information that comes later, by symbolize" {
 	skip_unless_can symbolize
+	local id
+	cp "$B/chain" prog
+	debug_split prog
+	id=$(build_id prog)
+	mkdir -p "debug/.build-id/${id:0:2}"
+	mv prog.debug "debug/.build-id/${id:0:2}/${id:2}.debug"
 	record ./prog plain
 	memtrack 0 symbolize --debug-path "$PWD/debug" memtrack.dat
 	forget
