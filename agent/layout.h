@@ -4,7 +4,9 @@
  * The only header both sides see.  Both must be of the same layout version: it lives as long as a run.
  *
  * Rules: fixed-width integers only; offsets from the start of the region, never pointers; 0 = none; reserved fields
- * zero.  The agent is the only writer of everything but the fields under "launcher".  The reader treats all of it as hostile (a wild write of the target may have hit it): copy, bounds-check, then use.
+ * zero.  The agent of the process is the only writer, but for two counts that forked children raise: regions_taken and
+ * SEG_LOST_CHILDREN.  The reader treats all of it as hostile (a wild write of the target may have hit it): copy,
+ * bounds-check, then use.
  *
  * Arrays that grow are *segmented*: chunk k holds FIRST << k records, so that a record never moves and the
  * directory of chunk offsets is short.  seg_chunk_of() maps an index to (chunk, position).
@@ -140,14 +142,12 @@ enum seg_origin {
 };
 
 struct seg_header {
-	/* Launcher: written before the file becomes a spare. */
+	/* What it is; set once while CLAIMED, as are the fields that say who. */
 	uint64_t magic;
 	uint32_t layout_version;
 	uint32_t header_size;
-	uint64_t file_size;
-	uint64_t tsc_per_second; /* measured by the launcher; 0 unknown */
 
-	/* Who; set once while CLAIMED. */
+	/* Who. */
 	uint32_t state; /* enum seg_state; release store */
 	uint32_t origin;
 	int32_t pid, parent_pid;

@@ -162,7 +162,6 @@ static void fill_identity(struct seg_header *h, const struct segment_request *re
 	h->magic = SEG_MAGIC;
 	h->layout_version = SEG_LAYOUT_VERSION;
 	h->header_size = sizeof(*h);
-	h->file_size = region_limit;
 	h->regions_taken = region ? 0 : 1;
 	h->origin = request->origin;
 	h->pid = pid;
