@@ -89,7 +89,7 @@ __attribute__((noinline)) static struct seg_counter *make(struct shard *shard, u
 	__atomic_store_n(&shard->counts->counter_count, index + 1, __ATOMIC_RELEASE);
 	for (at = hash_of(node); shard->slots[at & shard->slot_mask].node; at++)
 		;
-	shard->slots[at & shard->slot_mask] = (struct counter_slot){ node, index };
+	shard->slots[at & shard->slot_mask] = (struct counter_slot){ c, node };
 	return c;
 }
 
@@ -99,7 +99,7 @@ static struct seg_counter *find(const struct shard *shard, uint32_t node)
 		const struct counter_slot *slot = &shard->slots[at & shard->slot_mask];
 
 		if (slot->node == node)
-			return counter_at(shard, slot->index);
+			return slot->counter;
 		if (!slot->node)
 			return NULL;
 	}

@@ -50,6 +50,13 @@ static inline bool must_bootstrap(void)
 	return __builtin_expect(!agent_live.active, 0) && !real_ready();
 }
 
+/* The usual case of the two busiest hooks, decided by one test; the rest is apart. */
+static inline bool is_recording(void)
+{
+	return __builtin_expect(agent_live.active, 1);
+}
+#define APART __attribute__((noinline, cold)) static
+
 static inline void *allocated(void *block, size_t size, const uintptr_t *frame)
 {
 	if (__builtin_expect(block != NULL, 1))
@@ -57,15 +64,22 @@ static inline void *allocated(void *block, size_t size, const uintptr_t *frame)
 	return block;
 }
 
-HOOK void *malloc(size_t size)
+APART void *malloc_apart(size_t size, const uintptr_t *frame)
 {
 	bool on = agent_is_on();
 	void *block;
 
 	if (must_bootstrap())
-		return bootstrap_alloc(16, size, FRAME[1]);
+		return bootstrap_alloc(16, size, frame[1]);
 	block = real.malloc(at_least_a_granule(size));
-	return on ? allocated(block, size, FRAME) : block;
+	return on ? allocated(block, size, frame) : block;
+}
+
+HOOK void *malloc(size_t size)
+{
+	if (!is_recording())
+		return malloc_apart(size, FRAME);
+	return allocated(real.malloc(at_least_a_granule(size)), size, FRAME);
 }
 
 HOOK void *calloc(size_t count, size_t size)
@@ -84,19 +98,30 @@ HOOK void *calloc(size_t count, size_t size)
 	return on ? allocated(block, total, FRAME) : block;
 }
 
-static void release(void *block, const uintptr_t *frame)
+APART void release_apart(void *block, const uintptr_t *frame)
 {
-	if (!block)
-		return;
-	if (__builtin_expect(bootstrap_owns(block), 0)) {
-		if (agent_is_on())
+	bool on = block && agent_is_on();
+
+	if (bootstrap_owns(block)) {
+		if (on)
 			record_early_free(block, frame);
 		return;
 	}
-	if (agent_is_on())
+	if (on)
 		record_free(block, frame);
-	if (must_bootstrap())
+	if (block && !must_bootstrap())
+		real.free(block);
+}
+
+static inline void release(void *block, const uintptr_t *frame)
+{
+	if (__builtin_expect(!block, 0))
 		return;
+	if (!is_recording() || __builtin_expect(bootstrap_owns(block), 0)) {
+		release_apart(block, frame);
+		return;
+	}
+	record_free(block, frame);
 	real.free(block);
 }
 
@@ -251,10 +276,10 @@ HOOK int dlclose(void *handle)
 
 	if (!agent_is_on())
 		return real.dlclose(handle);
-	__atomic_fetch_add(&modules_closing, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&modules_state, MODULES_CLOSING, __ATOMIC_SEQ_CST);
 	result = real.dlclose(handle);
 	if (agent_after_unloading())
-		__atomic_fetch_sub(&modules_closing, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_sub(&modules_state, MODULES_CLOSING, __ATOMIC_SEQ_CST);
 	return result;
 }
 

@@ -290,7 +290,7 @@ static bool restart_parts(struct seg_header *parent)
 	uint32_t nodes = parent->node_count;
 
 	growth_lock = (struct rt_lock){ 0 };
-	modules_closing = 0;
+	modules_state = (uint32_t)modules_state;
 	threads_forget();
 	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) || !modules_inherit() ||
 	    !inherit_blocks())
@@ -340,7 +340,7 @@ bool agent_after_unloading(void)
 		stack_tree_forget_unloaded();
 	rt_unlock(&growth_lock);
 	if (gone)
-		__atomic_fetch_add(&module_generation, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&modules_state, 1, __ATOMIC_RELEASE);
 	return true;
 }
 

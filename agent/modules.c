@@ -13,8 +13,7 @@
 #include "agent/rt/sys.h"
 #include "agent/segment.h"
 
-uint32_t module_generation;
-uint32_t modules_closing;
+uint64_t modules_state;
 
 /* Private pointers to the segment's chunks. */
 static struct seg_module *chunks[SEG_MODULE_CHUNKS];
@@ -280,7 +279,7 @@ uint32_t module_of(uintptr_t address)
 	struct object object;
 	uint32_t index = find_entered(address);
 
-	if (index && !__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE))
+	if (index && !modules_closing(modules_now()))
 		return index;
 	if (!object_find(address, &object))
 		return 0;
@@ -290,7 +289,7 @@ uint32_t module_of(uintptr_t address)
 		return 0;
 	index = find_entered(address);
 	if (index && !is_there(index)) {
-		module_at(index)->unloaded = module_generation + 1;
+		module_at(index)->unloaded = (uint32_t)modules_now() + 1;
 		index = 0;
 	}
 	if (!index)
@@ -314,7 +313,7 @@ bool modules_mark_unloaded(void)
 
 		if (m->unloaded || is_there(i))
 			continue;
-		m->unloaded = module_generation + 1;
+		m->unloaded = (uint32_t)modules_now() + 1;
 		gone = true;
 	}
 	return gone;

@@ -32,10 +32,23 @@ uintptr_t object_entry(const struct object *object);
 uint32_t module_of(uintptr_t address);
 bool module_unloaded(uint32_t module);
 
-/* Number of the load map's state: raised whenever a module that was entered has gone. */
-extern uint32_t module_generation;
-/* More than 0 while a dlclose runs: what is cached about addresses may be stale at any moment. */
-extern uint32_t modules_closing;
+/*
+ * The state of the load map in one word, so that one comparison tells whether what was learnt about addresses still
+ * holds.  Low half: the generation, raised whenever a module that was entered has gone.  High half: how many dlcloses
+ * are running; while there are any, what is cached about addresses may be stale at any moment.
+ */
+extern uint64_t modules_state;
+#define MODULES_CLOSING (1ull << 32)
+
+static inline uint64_t modules_now(void)
+{
+	return __atomic_load_n(&modules_state, __ATOMIC_ACQUIRE);
+}
+
+static inline bool modules_closing(uint64_t state)
+{
+	return state >= MODULES_CLOSING;
+}
 
 /* After a dlclose: marks modules that are gone; true when there were any.  Under the growth lock.  The caller tells the
  * stack tree and raises the generation. */

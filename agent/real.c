@@ -13,14 +13,13 @@ static bool resolved;
 /* Holds its own address only once the loader has relocated this library. */
 static const void *const relocated = &relocated;
 
-enum { BOOTSTRAP_SIZE = 64 * 1024 };
 struct bootstrap_header {
 	size_t size;
 	uintptr_t caller;
 	const void *next; /* the early block before this one */
 	uintptr_t reserved;
 };
-static _Alignas(16) char bootstrap[BOOTSTRAP_SIZE];
+_Alignas(16) char bootstrap_arena[BOOTSTRAP_SIZE];
 static size_t bootstrap_used;
 static const void
 	*early; /* the last block that the program asked for before relocation: one thread, then */
@@ -126,7 +125,7 @@ void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller)
 	start = __atomic_fetch_add(&bootstrap_used, need, __ATOMIC_RELAXED);
 	if (start + need > BOOTSTRAP_SIZE)
 		return NULL;
-	block = bootstrap + start + sizeof(struct bootstrap_header);
+	block = bootstrap_arena + start + sizeof(struct bootstrap_header);
 	block = (char *)(((uintptr_t)block + alignment - 1) & ~(alignment - 1));
 	*header_of(block) =
 		(struct bootstrap_header){ .size = size, .caller = caller, .next = early };
@@ -139,11 +138,6 @@ void bootstrap_visit(void (*visit)(const void *block, size_t size, uintptr_t cal
 {
 	for (const void *block = early; block; block = header_of(block)->next)
 		visit(block, header_of(block)->size, header_of(block)->caller);
-}
-
-bool bootstrap_owns(const void *block)
-{
-	return (uintptr_t)block - (uintptr_t)bootstrap < BOOTSTRAP_SIZE;
 }
 
 size_t bootstrap_size(const void *block)

@@ -60,7 +60,12 @@ void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller);
 /* Calls `visit` for the blocks that the program asked for before this library was relocated: those of our own look-ups
  * are not among them. */
 void bootstrap_visit(void (*visit)(const void *block, size_t size, uintptr_t caller));
-bool bootstrap_owns(const void *block);
+enum { BOOTSTRAP_SIZE = 64 * 1024 };
+extern char bootstrap_arena[BOOTSTRAP_SIZE];
+static inline bool bootstrap_owns(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)bootstrap_arena < BOOTSTRAP_SIZE;
+}
 size_t bootstrap_size(const void *block);
 
 #endif

@@ -9,7 +9,11 @@
 #include "agent/threads.h"
 #include "agent/truth.h"
 
-static void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
+/* The common way of an event is one function, without calls. */
+#define FLAT  static inline __attribute__((always_inline))
+#define APART __attribute__((noinline, cold)) static
+
+FLAT void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
 {
 	uint32_t node = b->node;
 	struct seg_counter *counter = counter_of(shard, &node);
@@ -23,13 +27,13 @@ static void add_free(struct shard *shard, const struct block *b, bool temporary,
 }
 
 /* The block's address was given out while it counted as live: its free went past us. */
-static void add_unseen_free(struct shard *shard, const struct block *b)
+APART void add_unseen_free(struct shard *shard, const struct block *b)
 {
 	segment_drop(SEG_UNSEEN_FREES, 1);
 	add_free(shard, b, false, false);
 }
 
-static void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
+FLAT void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
 {
 	struct seg_counter *counter = counter_of(shard, &node);
 	struct block former;
@@ -76,7 +80,7 @@ void record_early_alloc(const void *block, size_t size, uintptr_t caller)
 }
 
 /* Counts the end of a live block against the stack that allocated it. */
-static void count_free(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
+FLAT void count_free(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
 {
 	bool borrowed;
 	struct shard *shard = shard_enter(frame, &borrowed);
@@ -89,13 +93,17 @@ static void count_free(const void *block, const struct block *b, uintptr_t frame
 	shard_leave(shard, borrowed);
 }
 
-static void count_if_live(const void *block, const struct block *b, uintptr_t frame,
-			  bool by_realloc)
+APART void count_bad_free(const struct block *b)
 {
-	if (b->state == BLOCK_LIVE)
+	segment_drop(b->state == BLOCK_FREED ? SEG_DOUBLE_FREES : SEG_UNKNOWN_FREES, 1);
+}
+
+FLAT void count_if_live(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
+{
+	if (__builtin_expect(b->state == BLOCK_LIVE, 1))
 		count_free(block, b, frame, by_realloc);
 	else
-		segment_drop(b->state == BLOCK_FREED ? SEG_DOUBLE_FREES : SEG_UNKNOWN_FREES, 1);
+		count_bad_free(b);
 }
 
 void record_free(const void *block, const uintptr_t *frame)

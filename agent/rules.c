@@ -12,37 +12,26 @@
 
 enum {
 	FIRST_SLOTS = 4096,
-	GENERATION_BITS = 12,
-	ENTRY_SIZE = 64 /* bytes of a program's first function */
+	GENERATION_BITS = 11,
+	STAMP_VALID = 1 << 15, /* above the generation */
+	ENTRY_SIZE = 64	       /* bytes of a program's first function */
 };
 
-struct slot {
-	uintptr_t address; /* 0 free; set once */
-	uint64_t rule;	   /* 0 until computed; rewritten when its generation has passed */
-};
+struct rule_table *rule_table;
 
-/* Replaced by a larger copy when half full.  Entries made meanwhile in the old one are computed again. */
-struct table {
-	uint32_t mask;
-	uint32_t used;
-	struct slot slots[];
-};
-
-static struct table *table;
-
-static struct table *new_table(uint32_t slots)
+static struct rule_table *new_table(uint32_t sites)
 {
-	struct table *t = rt_map(sizeof(*t) + slots * sizeof(struct slot));
+	struct rule_table *t = rt_map(sizeof(*t) + sites * sizeof(struct return_site));
 
 	if (t)
-		t->mask = slots - 1;
+		t->mask = sites - 1;
 	return t;
 }
 
 bool rules_start(void)
 {
-	table = new_table(FIRST_SLOTS);
-	return table != NULL;
+	rule_table = new_table(FIRST_SLOTS);
+	return rule_table != NULL;
 }
 
 static unwind_rule make_rule(enum rule_kind kind, int64_t cfa_offset, int64_t fp_save)
@@ -100,7 +89,8 @@ unwind_rule rule_from_row(const struct cfi_row *row)
 		save = fp->value / 8;
 	else if (fp->kind != CFI_SAME && fp->kind != CFI_UNDEFINED)
 		return make_rule(RULE_HARD, 0, 0);
-	if (row->cfa_offset != (int32_t)row->cfa_offset)
+	if (row->cfa_offset != (int32_t)row->cfa_offset ||
+	    save == -1 /* the return address itself */)
 		return make_rule(RULE_HARD, 0, 0);
 	if (row->cfa_register == ARCH_REG_SP)
 		return make_rule(RULE_SP, row->cfa_offset, save);
@@ -143,40 +133,35 @@ static unwind_rule compute(uintptr_t address, struct cfi_work *work)
 	return make_rule(is_call_site(address) ? RULE_CHAIN : RULE_IMPLAUSIBLE, 0, 0);
 }
 
-static uint32_t hash_of(uintptr_t address)
-{
-	return (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32);
-}
-
 static void grow(void)
 {
-	struct table *old = table, *t;
+	struct rule_table *old = rule_table, *t;
 
 	if (!rt_lock_try(&growth_lock))
 		return;
-	if (table == old && (t = new_table(2 * (old->mask + 1)))) {
+	if (rule_table == old && (t = new_table(2 * (old->mask + 1)))) {
 		for (uint32_t i = 0; i <= old->mask; i++) {
-			uint32_t at = hash_of(old->slots[i].address);
+			uint32_t at = rule_hash(old->sites[i].address);
 
-			if (!old->slots[i].address)
+			if (!old->sites[i].address)
 				continue;
-			while (t->slots[at & t->mask].address)
+			while (t->sites[at & t->mask].address)
 				at++;
-			t->slots[at & t->mask] = old->slots[i];
+			t->sites[at & t->mask] = old->sites[i];
 			t->used++;
 		}
-		__atomic_store_n(&table, t, __ATOMIC_RELEASE);
+		__atomic_store_n(&rule_table, t, __ATOMIC_RELEASE);
 	}
 	rt_unlock(&growth_lock);
 }
 
-/* The slot of an address, made when there is none; NULL when the table is full. */
-static struct slot *find_slot(struct table *t, uintptr_t address)
+/* The place of an address, made when there is none; NULL when the table is full. */
+static struct return_site *search(struct rule_table *t, uintptr_t address)
 {
-	uint32_t at = hash_of(address);
+	uint32_t at = rule_hash(address);
 
 	for (uint32_t n = 0; n <= t->mask; n++, at++) {
-		struct slot *s = &t->slots[at & t->mask];
+		struct return_site *s = &t->sites[at & t->mask];
 		uintptr_t seen = __atomic_load_n(&s->address, __ATOMIC_RELAXED);
 
 		if (seen == address)
@@ -196,46 +181,57 @@ static struct slot *find_slot(struct table *t, uintptr_t address)
 }
 
 /* Every 2^GENERATION_BITS generations the stamps repeat: drop all rules then. */
-static void forget_all(struct table *t)
+static void forget_all(void)
 {
+	struct rule_table *t = __atomic_load_n(&rule_table, __ATOMIC_ACQUIRE);
+
 	for (uint32_t i = 0; i <= t->mask; i++)
-		__atomic_store_n(&t->slots[i].rule, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->sites[i].rule, 0, __ATOMIC_RELAXED);
 }
 
-static uint64_t generation_stamp(struct table *t)
+uint64_t rule_stamp(uint64_t modules)
 {
 	static uint32_t swept;
-	uint32_t generation = __atomic_load_n(&module_generation, __ATOMIC_ACQUIRE);
-	uint32_t round = generation >> GENERATION_BITS;
+	uint32_t round = (uint32_t)modules >> GENERATION_BITS;
 
+	if (modules_closing(modules))
+		return RULE_STAMP_UNSURE;
 	if (__atomic_load_n(&swept, __ATOMIC_RELAXED) != round) {
 		__atomic_store_n(&swept, round, __ATOMIC_RELAXED);
-		forget_all(t);
+		forget_all();
 	}
-	return (uint64_t)(generation & ((1u << GENERATION_BITS) - 1)) << 4;
+	return (modules & ((1u << GENERATION_BITS) - 1)) << 4 | STAMP_VALID;
 }
 
-unwind_rule rule_of(uintptr_t return_address, struct cfi_work *work)
+/* The address is new, or new in this generation. */
+__attribute__((noinline)) static unwind_rule learn(struct return_site *site, uintptr_t address,
+						   uint64_t stamp, struct cfi_work *work)
 {
-	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-	uint64_t stamp = generation_stamp(t), mask = ((1ull << GENERATION_BITS) - 1) << 4;
-	struct slot *slot;
 	unwind_rule rule;
 
+	module_of(address - 1); /* enters the module: only entered ones are watched for unloading */
+	rule = compute(address, work);
+	rule.word |= stamp;
+	__atomic_store_n(&site->child, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&site->rule, rule.word, __ATOMIC_RELEASE);
+	return rule;
+}
+
+unwind_rule rule_of_slowly(uintptr_t return_address, uint64_t stamp, struct cfi_work *work,
+			   struct return_site **site)
+{
+	unwind_rule rule;
+
+	*site = NULL;
 	if (!return_address)
 		return make_rule(RULE_IMPLAUSIBLE, 0, 0);
-	if (__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE))
+	if (stamp == RULE_STAMP_UNSURE)
 		return compute(return_address, work);
-	slot = find_slot(t, return_address);
-	if (!slot)
+	*site = search(__atomic_load_n(&rule_table, __ATOMIC_ACQUIRE), return_address);
+	if (!*site)
 		return compute(return_address, work);
-	rule.word = __atomic_load_n(&slot->rule, __ATOMIC_RELAXED);
-	if (rule.word && (rule.word & mask) == stamp)
+	rule.word = __atomic_load_n(&(*site)->rule, __ATOMIC_ACQUIRE);
+	if ((rule.word & RULE_STAMP_MASK) == stamp)
 		return rule;
-	module_of(return_address -
-		  1); /* enters the module: only entered ones are watched for unloading */
-	rule = compute(return_address, work);
-	rule.word |= stamp;
-	__atomic_store_n(&slot->rule, rule.word, __ATOMIC_RELAXED);
-	return rule;
+	return learn(*site, return_address, stamp, work);
 }

@@ -31,10 +31,11 @@ static inline void stack_memory_enter(struct stack_memory *m, uintptr_t sp)
 		m->foreign_low = m->foreign_high = 0; /* left behind: it may be unmapped by now */
 }
 
+/* Words are aligned, and so are the ranges: a word that begins in one ends in it. */
 static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t address)
 {
-	return (address >= m->own_low && address + 8 <= m->own_high) ||
-	       (address >= m->foreign_low && address + 8 <= m->foreign_high);
+	return (address >= m->own_low && address < m->own_high) ||
+	       (address >= m->foreign_low && address < m->foreign_high);
 }
 
 /* May the word at `address` be read? */

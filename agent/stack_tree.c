@@ -13,13 +13,21 @@
 
 enum { BACK_NODES = 1024 }; /* nodes made writable at a time: 16 KiB */
 
-/* Open addressing, linear probing; a slot is a node id, 0 or GONE.  Replaced by a larger copy when it fills; readers
- * of the old one only miss what is new. */
+/*
+ * Open addressing, linear probing.  An entry holds the whole key, so that a look-up touches one cache line and no node.
+ * `key` is taken first (0: a free place), the address is stored when the node is complete.  Replaced by a larger copy
+ * when it fills; readers of the old one only miss what is new.
+ */
+struct entry {
+	uint64_t key;	   /* parent in the high half, node in the low one */
+	uintptr_t address; /* 0: not yet; ADDRESS_GONE: of a library that was unloaded */
+};
+
 struct table {
 	uint32_t mask;
-	uint32_t slots[];
+	_Alignas(16) struct entry entries[];
 };
-#define GONE UINT32_MAX
+#define ADDRESS_GONE (SEG_INTERRUPTED | 1)
 
 static struct table *table;
 static uint32_t table_used;
@@ -41,13 +49,19 @@ static inline uint32_t hash_of(uint32_t parent, uintptr_t address)
 	return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 15);
 }
 
-static struct table *new_table(uint32_t slots)
+static struct table *new_table(uint32_t entries)
 {
-	struct table *t = rt_map(sizeof(*t) + (size_t)slots * sizeof(uint32_t));
+	struct table *t = rt_map(sizeof(*t) + (size_t)entries * sizeof(struct entry));
 
 	if (t)
-		t->mask = slots - 1;
+		t->mask = entries - 1;
 	return t;
+}
+
+static void delete_table(struct table *t)
+{
+	/* Other threads may be reading it still: they find it empty. */
+	rt_map_over(t, sizeof(*t) + ((size_t)t->mask + 1) * sizeof(struct entry));
 }
 
 /* Makes ids up to and including `id` writable.  Under the growth lock. */
@@ -83,14 +97,13 @@ bool stack_tree_start(uint32_t buckets)
 	return table && back_nodes(0);
 }
 
-static void put(struct table *t, uint32_t id)
+static void put(struct table *t, struct entry entry)
 {
-	const struct seg_node *n = node_at(id);
-	uint32_t i = hash_of(n->parent, n->address);
+	uint32_t i = hash_of((uint32_t)(entry.key >> 32), entry.address);
 
-	while (t->slots[i & t->mask])
+	while (t->entries[i & t->mask].key)
 		i++;
-	t->slots[i & t->mask] = id;
+	t->entries[i & t->mask] = entry;
 }
 
 /* Doubles the table.  Nodes that other threads enter into the old one meanwhile are not found again: see the header. */
@@ -106,25 +119,30 @@ static void grow_table(void)
 		return;
 	}
 	for (uint32_t i = 0; i <= old->mask; i++) {
-		uint32_t id = __atomic_load_n(&old->slots[i], __ATOMIC_ACQUIRE);
+		struct entry entry = {
+			.address = __atomic_load_n(&old->entries[i].address, __ATOMIC_ACQUIRE),
+			.key = __atomic_load_n(&old->entries[i].key, __ATOMIC_RELAXED),
+		};
 
-		if (id && id != GONE) {
-			put(t, id);
+		if (entry.address && entry.address != ADDRESS_GONE) {
+			put(t, entry);
 			kept++;
 		}
 	}
 	__atomic_store_n(&table_used, kept, __ATOMIC_RELAXED);
 	__atomic_store_n(&table, t, __ATOMIC_RELEASE);
+	delete_table(old);
 	rt_unlock(&growth_lock);
 }
 
 void stack_tree_forget_unloaded(void)
 {
 	for (uint32_t i = 0; i <= table->mask; i++) {
-		uint32_t id = table->slots[i];
+		struct entry *e = &table->entries[i];
 
-		if (id && id != GONE && module_unloaded(node_at(id)->module))
-			__atomic_store_n(&table->slots[i], GONE, __ATOMIC_RELEASE);
+		if (e->address && e->address != ADDRESS_GONE &&
+		    module_unloaded(node_at((uint32_t)e->key)->module))
+			__atomic_store_n(&e->address, ADDRESS_GONE, __ATOMIC_RELEASE);
 	}
 }
 
@@ -158,39 +176,46 @@ static uint32_t new_node(uint32_t parent, uintptr_t address)
 }
 
 /* While a dlclose runs, a node may be of a library that has just gone. */
-static bool still_true(const struct seg_node *node)
+static bool still_true(uint32_t id, uintptr_t address)
 {
-	return !__atomic_load_n(&modules_closing, __ATOMIC_ACQUIRE) ||
-	       node->address == SEG_ADDRESS_CUT || module_at_node(node->address) == node->module;
+	return !modules_closing(modules_now()) || address == SEG_ADDRESS_CUT ||
+	       module_at_node(address) == node_at(id)->module;
 }
 
-static inline bool is_child(uint32_t id, uint32_t parent, uintptr_t address)
+/* The node of an entry that was taken for the same parent; 0: it is of another address, or not complete. */
+static inline uint32_t node_of(const struct entry *e, uint64_t key, uintptr_t address)
 {
-	const struct seg_node *n = node_at(id);
-
-	return n->address == address && n->parent == parent && still_true(n);
+	if (__atomic_load_n(&e->address, __ATOMIC_ACQUIRE) != address)
+		return 0;
+	return __builtin_expect(still_true((uint32_t)key, address), 1) ? (uint32_t)key : 0;
 }
 
-static uint32_t enter(struct table *t, uint32_t slot, uint32_t parent, uintptr_t address)
+/* Adds a node, from the first place on that was found free. */
+__attribute__((noinline)) static uint32_t enter(struct table *t, uint32_t place, uint32_t parent,
+						uintptr_t address)
 {
 	uint32_t id = new_node(parent, address);
+	uint64_t key = (uint64_t)parent << 32 | id;
 
 	if (!id)
 		return SEG_ROOT_NONE;
-	for (uint32_t n = 0; n <= t->mask; n++, slot++) {
-		uint32_t seen = 0;
+	for (uint32_t n = 0; n <= t->mask; n++, place++) {
+		struct entry *e = &t->entries[place & t->mask];
+		uint64_t seen = 0;
+		uint32_t other;
 
-		/* Release: the node is complete for whoever finds it (acquire in stack_tree_child). */
-		if (__atomic_compare_exchange_n(&t->slots[slot & t->mask], &seen, id, false,
-						__ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) >
-			    t->mask / 2 + t->mask / 8)
+		if (__atomic_compare_exchange_n(&e->key, &seen, key, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			/* Release: the node is complete for whoever finds it. */
+			__atomic_store_n(&e->address, address, __ATOMIC_RELEASE);
+			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) > t->mask / 2)
 				grow_table();
 			return id;
 		}
-		if (seen != GONE && is_child(seen, parent, address)) {
+		other = seen >> 32 == parent ? node_of(e, seen, address) : 0;
+		if (other) {
 			__atomic_store_n(&node_at(id)->address, 0, __ATOMIC_RELAXED);
-			return seen;
+			return other;
 		}
 	}
 	return id; /* a full table: the node counts all the same */
@@ -199,17 +224,23 @@ static uint32_t enter(struct table *t, uint32_t slot, uint32_t parent, uintptr_t
 uint32_t stack_tree_child(uint32_t parent, uintptr_t address)
 {
 	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-	uint32_t slot = hash_of(parent, address);
+	uint32_t place = hash_of(parent, address);
 
-	for (uint32_t n = 0; n <= t->mask; n++, slot++) {
-		uint32_t id = __atomic_load_n(&t->slots[slot & t->mask], __ATOMIC_ACQUIRE);
+	uint32_t mask = t->mask, last = place + mask;
 
-		if (!id)
-			break;
-		if (id != GONE && is_child(id, parent, address))
-			return id;
+	for (;; place++) {
+		const struct entry *e = &t->entries[place & mask];
+		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
+
+		if (key >> 32 == parent) {
+			uint32_t node = node_of(e, key, address);
+
+			if (__builtin_expect(node != 0, 1))
+				return node;
+		}
+		if (!key || place == last)
+			return enter(t, place, parent, address);
 	}
-	return enter(t, slot, parent, address);
 }
 
 bool stack_tree_inherit(uint32_t count)

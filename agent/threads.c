@@ -215,7 +215,7 @@ struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed)
 		/* The thread that forked keeps what it set for its end. */
 	}
 	if (t->busy && t->shard && is_stale(t, frame)) {
-		t->shard->stacks.kept.count = 0;
+		stack_cache_forget(&t->shard->stacks);
 		t->busy = frame;
 		return t->shard;
 	}

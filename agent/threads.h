@@ -30,8 +30,8 @@ struct shard {
 };
 
 struct counter_slot {
-	uint32_t node;
-	uint32_t index;
+	struct seg_counter *counter;
+	uint32_t node; /* the counter's; 0: a free slot */
 };
 
 /* Everything a thread knows of itself; in initial-exec TLS. */

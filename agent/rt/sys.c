@@ -9,12 +9,22 @@
 # define MAP_STACK 0x20000
 #endif
 
+static long map(void *address, size_t size, int fixed)
+{
+	return rt_syscall6(SYS_mmap, (long)address, (long)size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | fixed, -1, 0);
+}
+
 void *rt_map(size_t size)
 {
-	long p = rt_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	long p = map(NULL, size, 0);
 
 	return rt_failed(p) ? NULL : (void *)p;
+}
+
+void rt_map_over(void *address, size_t size)
+{
+	map(address, size, MAP_FIXED);
 }
 
 void rt_unmap(void *address, size_t size)

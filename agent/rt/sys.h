@@ -46,6 +46,8 @@ static inline int rt_failed(long result)
  * (MAP_STACK, Linux 6.7): the tables are sparse, and madvise may be forbidden by a sandbox. */
 void *rt_map(size_t size);
 void rt_unmap(void *address, size_t size);
+/* Puts fresh zeroed memory in the place of what rt_map gave: for what other threads may be reading still. */
+void rt_map_over(void *address, size_t size);
 
 /* True when the 4 bytes at the (4-aligned) address can be read.  Uses futex, the one call that tells without a
  * fault and that every sandbox which allows threads allows. */

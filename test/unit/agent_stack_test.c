@@ -833,6 +833,150 @@ static void test_frame_moves_outside(void **state)
 	end_walker(w, 3000);
 }
 
+/* -- the frame pointer register in all its roles ---------------------------------------------------- */
+
+/*
+ * Frames that differ in nothing but what they do with the register: hold their own frame's address in it, pass it on,
+ * save it and put a number there, realign the stack.  In two sizes each, so that the same inner frames come to lie
+ * at the same place under different outer ones.
+ */
+struct level {
+	void (*call)(struct level *self);
+	uintptr_t number; /* for the register, if this level wants one */
+};
+
+/* rdi: the level itself, the next one follows. */
+#define LEVEL_CALL     \
+ "	add $16, %rdi\n"    \
+ "	mov (%rdi), %rax\n" \
+ "	call *%rax\n"
+#define LEVEL(name, body)                                                       \
+ void name(struct level *self);                                                 \
+ __asm__(".text\n.type " #name ", @function\n" #name ":\n.cfi_startproc\n" body \
+	 "	ret\n.cfi_endproc\n.size " #name ", .-" #name "\n")
+#define HOLD(name, size, more)                                             \
+ LEVEL(name, "	push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp, -16\n" \
+	     "	mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\n"               \
+	     "	sub $" size ", %rsp\n" more LEVEL_CALL "	leave\n.cfi_def_cfa %rsp, 8\n")
+#define PASS(name, size)                                                             \
+ LEVEL(name, "	sub $8+" size ", %rsp\n.cfi_def_cfa_offset 16+" size "\n" LEVEL_CALL \
+	     "	add $8+" size ", %rsp\n.cfi_def_cfa_offset 8\n")
+#define SAVE(name, size)                                                       \
+ LEVEL(name, "	push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp, -16\n"     \
+	     "	sub $" size ", %rsp\n.cfi_def_cfa_offset 16+" size "\n"        \
+	     "	mov 8(%rdi), %rbp\n" LEVEL_CALL "	add $" size ", %rsp\n" \
+	     ".cfi_def_cfa_offset 16\n	pop %rbp\n.cfi_def_cfa_offset 8\n")
+/* As gcc does it: the canonical frame address is what the word below the saved register says. */
+#define REALIGN(name, size, more)                                                                \
+ LEVEL(name, "	lea 8(%rsp), %r10\n.cfi_def_cfa %r10, 0\n	and $-64, %rsp\n"                       \
+	     "	push -8(%r10)\n	push %rbp\n	mov %rsp, %rbp\n"                                     \
+	     ".cfi_escape 0x10, 6, 2, 0x76, 0\n	push %r10\n"                                     \
+	     ".cfi_escape 0x0f, 3, 0x76, 0x78, 0x6\n	sub $8+" size ", %rsp\n" more LEVEL_CALL \
+	     "	lea -8(%rbp), %rsp\n	pop %r10\n.cfi_def_cfa %r10, 0\n"                            \
+	     "	pop %rbp\n	lea -8(%r10), %rsp\n.cfi_def_cfa %rsp, 8\n")
+
+/* Of a size that differs from call to call, as with alloca(). */
+#define VARY "	mov 8(%rdi), %r11\n	and $0x30, %r11\n	sub %r11, %rsp\n"
+
+HOLD(level_hold, "0", "");
+HOLD(level_hold_big, "32", "");
+PASS(level_pass, "0");
+PASS(level_pass_big, "32");
+SAVE(level_save, "0");
+SAVE(level_save_big, "32");
+REALIGN(level_realign, "0", "");
+REALIGN(level_realign_big, "32", "");
+
+HOLD(level_hold_any, "0", VARY);
+REALIGN(level_realign_any, "0", VARY);
+
+enum { LEVELS = 14, FEW_LEVELS = 4 };
+
+NOINLINE static void last_level(struct level *level)
+{
+	struct walker *w = self;
+
+	for (uintptr_t n = level->number % 4; n--;)
+		capture(w);
+	capture(w);
+	use(level);
+}
+
+/* A hook right away. */
+NOINLINE static void hook_level(struct level *level)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+
+	expect_stack(self, stack_capture(&self->cache, frame), frame);
+	use(level);
+}
+
+static void any_level(struct walker *w, struct level *level)
+{
+	static void (*const kinds[])(struct level *) = {
+		level_hold,	level_pass,	   level_save,	   level_realign,
+		level_hold_big, level_pass_big,	   level_save_big, level_realign_big,
+		level_hold_any, level_realign_any, level_pass,	   level_save,
+	};
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	level->call = below(w, 2) ? kinds[below(w, 8)] : kinds[8 + below(w, 4)];
+	level->number = below(w, 3) ? here - 8 * below(w, 200) : below(w, 5);
+}
+
+/* One level or two change from one capture to the next, or two change places. */
+static void change_levels(struct walker *w, struct level *levels, unsigned count)
+{
+	unsigned a = (unsigned)below(w, count), b = (unsigned)below(w, count);
+	struct level level = levels[a];
+
+	switch (below(w, 8)) {
+	case 0:
+		any_level(w, &levels[b]);
+		/* fall through */
+	case 1:
+		any_level(w, &levels[a]);
+		break;
+	case 2:
+		levels[a] = levels[b];
+		levels[b] = level;
+		break;
+	default: /* where both make room by it, only the frames between them move */
+		levels[a].number = levels[b].number;
+		levels[b].number = level.number;
+		if (below(w, 2))
+			any_level(w, &levels[(a + b) / 2]);
+	}
+	levels[count].call = below(w, 2) ? last_level : hook_level;
+	levels[count].number = below(w, 3);
+}
+
+static void test_frame_pointer_roles(void **state)
+{
+	struct walker *w = new_walker(55, 0, 1);
+	struct level levels[LEVELS + 1], few[FEW_LEVELS + 1];
+
+	(void)state;
+	for (unsigned i = 0; i < LEVELS; i++)
+		any_level(w, &levels[i]);
+	for (unsigned i = 0; i < FEW_LEVELS; i++)
+		any_level(w, &few[i]);
+	w->unique = true;
+	memset(known, 0, sizeof(known));
+	for (unsigned i = 0; i < 60000; i++) {
+		/* By turns: it is neighbours that matter to each other. */
+		if (i / 1000 % 2) {
+			change_levels(w, levels, LEVELS);
+			levels[0].call(&levels[0]);
+		} else {
+			change_levels(w, few, FEW_LEVELS);
+			few[0].call(&few[0]);
+			few[0].call(&few[0]);
+		}
+	}
+	end_walker(w, 60000);
+}
+
 /* -- depth ---------------------------------------------------------------------------------------- */
 
 static void walk_with_depth(uint32_t depth, unsigned limit)
@@ -1297,6 +1441,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_longjmp_out_of_handler),
 		cmocka_unit_test(test_frame_moves_outside),
+		cmocka_unit_test(test_frame_pointer_roles),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_depth_exactly),
 		cmocka_unit_test(test_endless_recursion),
