@@ -4,6 +4,7 @@
 
 #include "agent/growth.h"
 #include "agent/rt/sys.h"
+#include "agent/sample.h"
 #include "agent/segment.h"
 
 enum { BACK_COUNTERS = 224 /* made writable at a time: about 16 KiB */ };
@@ -20,7 +21,20 @@ static struct seg_counter *counter_at(const struct shard *shard, uint32_t index)
 	return &shard->chunks[place.chunk][place.position];
 }
 
-/* Makes counter number `index` writable.  Under the growth lock. */
+/* Makes the variances of the same counters writable. */
+static bool back_variances(struct shard *shard, struct seg_place place, uint32_t size,
+			   uint32_t count)
+{
+	struct seg_variance **chunk = &shard->variance_chunks[place.chunk];
+
+	if (!*chunk)
+		*chunk = segment_alloc(size * sizeof(struct seg_variance), 0,
+				       &shard->counts->variance_chunks[place.chunk]);
+	return *chunk &&
+	       segment_back(&(*chunk)[place.position], count * sizeof(struct seg_variance));
+}
+
+/* Makes counter number `index` and some after it writable.  Under the growth lock. */
 static bool back(struct shard *shard, uint32_t index)
 {
 	struct seg_place place = seg_chunk_of(index, SEG_COUNTER_FIRST);
@@ -35,7 +49,8 @@ static bool back(struct shard *shard, uint32_t index)
 							   &shard->counts->chunks[place.chunk]);
 	if (!shard->chunks[place.chunk] ||
 	    !segment_back(&shard->chunks[place.chunk][place.position],
-			  count * sizeof(struct seg_counter)))
+			  count * sizeof(struct seg_counter)) ||
+	    (sample_mean && !back_variances(shard, place, size, count)))
 		return false;
 	shard->backed_counters = index + count;
 	return true;
@@ -122,4 +137,18 @@ struct seg_counter *counter_find(struct shard *shard, uint32_t *node)
 	}
 	shard->last = c;
 	return c;
+}
+
+struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter)
+{
+	if (counter == &shard->counts->none)
+		return &shard->counts->none_variance;
+	for (uint32_t k = 0; k < SEG_COUNTER_CHUNKS && shard->chunks[k]; k++) {
+		size_t position = (size_t)(counter - shard->chunks[k]);
+
+		if (counter >= shard->chunks[k] && position < (size_t)SEG_COUNTER_FIRST << k)
+			return shard->variance_chunks[k] ? &shard->variance_chunks[k][position]
+							 : NULL;
+	}
+	return NULL;
 }

@@ -19,6 +19,9 @@ static inline struct seg_counter *counter_of(struct shard *shard, uint32_t *node
 	return __builtin_expect(last && last->node == *node, 1) ? last : counter_find(shard, node);
 }
 
+/* The variances of one of the shard's counters, in a sampled recording; NULL: there was no room. */
+struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter);
+
 /* Before a change in epoch `epoch`: saves what was live at the maximum.  See peak.h. */
 static inline void counter_stamp(struct seg_counter *c, uint32_t epoch)
 {

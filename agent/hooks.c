@@ -18,6 +18,8 @@
 #include "agent/real.h"
 #include "agent/record.h"
 #include "agent/rt/mem.h"
+#include "agent/sample.h"
+#include "agent/threads.h"
 
 #define HOOK  __attribute__((visibility("default")))
 #define FRAME ((const uintptr_t *)__builtin_frame_address(0))
@@ -57,6 +59,18 @@ static inline bool is_recording(void)
 }
 #define APART __attribute__((noinline, cold)) static
 
+/* When sampling: does the next point lie beyond this allocation?  It costs no more than this then.  Never when every
+ * allocation is recorded: sample_left is 0. */
+static inline bool is_passed_over(size_t size)
+{
+	uint64_t measured = at_least_a_granule(size);
+
+	if (measured >= thread_self.sample_left)
+		return false;
+	thread_self.sample_left -= measured;
+	return true;
+}
+
 static inline void *allocated(void *block, size_t size, const uintptr_t *frame)
 {
 	if (__builtin_expect(block != NULL, 1))
@@ -77,6 +91,8 @@ APART void *malloc_apart(size_t size, const uintptr_t *frame)
 
 HOOK void *malloc(size_t size)
 {
+	if (is_passed_over(size))
+		return real.malloc(at_least_a_granule(size));
 	if (!is_recording())
 		return malloc_apart(size, FRAME);
 	return allocated(real.malloc(at_least_a_granule(size)), size, FRAME);
@@ -115,6 +131,10 @@ APART void release_apart(void *block, const uintptr_t *frame)
 
 static inline void release(void *block, const uintptr_t *frame)
 {
+	if (thread_self.sample_left && !sample_may_have(block) && !bootstrap_owns(block)) {
+		real.free(block);
+		return;
+	}
 	if (__builtin_expect(!block, 0))
 		return;
 	if (!is_recording() || __builtin_expect(bootstrap_owns(block), 0)) {
@@ -160,6 +180,13 @@ static void *move_out(void *block, size_t size, const uintptr_t *frame)
 	return to;
 }
 
+static struct block known(const void *block)
+{
+	if (sample_mean && !sample_may_have(block))
+		return (struct block){ .state = BLOCK_UNKNOWN };
+	return block_take(block);
+}
+
 static void *resize(void *block, size_t size, const uintptr_t *frame)
 {
 	bool on = agent_is_on();
@@ -180,7 +207,7 @@ static void *resize(void *block, size_t size, const uintptr_t *frame)
 	}
 	if (!on)
 		return real.realloc(block, size);
-	old = block_take(block);
+	old = known(block);
 	to = real.realloc(block, size ? at_least_a_granule(size) : 0);
 	if (!to && size) {
 		record_put_back(block, &old);

@@ -23,10 +23,11 @@
 #include <stdint.h>
 
 #define SEG_MAGIC	   0x3130474553544d4dull /* "MMTSEG01" */
-#define SEG_LAYOUT_VERSION 1u
+#define SEG_LAYOUT_VERSION 2u
 
 /* The variable by which the agent finds its session: "OPTIONS:DIRECTORY".  OPTIONS is a comma list of key=number
- * (depth, buckets, follow: record forked children, only: the one pid to record); the directory is absolute. */
+ * (depth, buckets, follow: record forked children, only: the one pid to record, sample: see sample_mean); the directory is
+ * absolute. */
 #define SEG_SESSION_VARIABLE "MEMTRACK_SESSION"
 #define SEG_SPARE_PREFIX     "spare." /* unclaimed segments: spare.0 ... spare.(SEG_SPARES - 1) */
 #define SEG_IMAGE_PREFIX     "image." /* claimed: image.PID.TSC-in-hex */
@@ -90,6 +91,16 @@ struct seg_counter {
 		peak_bytes; /* live values when epoch `epoch` began: at the last maximum */
 };
 
+/*
+ * In a sampled recording (seg_header.sample_mean): estimated variances of a counter's sums.  The units are those of
+ * the sums, squared, and scaled by seg_sample_blocks_unit or seg_sample_bytes_unit.  Variances of what is live are the differences.
+ */
+struct seg_variance {
+	uint64_t allocations, bytes, frees, freed_bytes;
+	uint64_t temporary, reallocations;
+	uint64_t peak_blocks, peak_bytes; /* saved with those of the counter */
+};
+
 #define SEG_COUNTER_FIRST  32u
 #define SEG_COUNTER_CHUNKS 24
 /* One for each thread alive at a time; taken over by later threads. */
@@ -100,6 +111,9 @@ struct seg_shard {
 	int64_t published;		 /* the part of live_bytes that is in the common total */
 	uint64_t chunks[SEG_COUNTER_CHUNKS];
 	struct seg_counter none; /* events whose stack could not be recorded */
+	/* Sampled recordings only: of struct seg_variance, one for each counter, under the same index. */
+	uint64_t variance_chunks[SEG_COUNTER_CHUNKS];
+	struct seg_variance none_variance;
 	uint32_t
 		inherited; /* 1: its allocations are blocks that lived when this process was forked */
 	uint32_t reserved;
@@ -185,8 +199,28 @@ struct seg_header {
 	uint64_t quantum;   /* a thread publishes when its own change exceeds this */
 
 	uint64_t drops[SEG_DROP_COUNT];
-	uint64_t reserved[8];
+	/*
+	 * Bytes per sample, as in sample.h; 0: every allocation was recorded.  Otherwise all sums of bytes are estimates,
+	 * and so are all numbers of blocks and events in counters and shards, in units of 1 / 2^SEG_SAMPLE_BITS.
+	 */
+	uint64_t sample_mean;
+	uint64_t reserved[7];
 };
+
+#define SEG_SAMPLE_MOST	  (1ull << 38)
+#define SEG_SAMPLE_BITS	  10
+#define SEG_VARIANCE_BITS 4
+
+/* One unit of a variance is the square of this, divided by 2^SEG_VARIANCE_BITS: blocks squared, or bytes squared. */
+static inline uint64_t seg_sample_blocks_unit(uint64_t mean)
+{
+	return mean >> 20 ? mean >> 20 : 1;
+}
+
+static inline uint64_t seg_sample_bytes_unit(uint64_t mean)
+{
+	return mean >> 16 ? mean >> 16 : 1;
+}
 
 #define SEG_PACKED_BITS 48
 #define SEG_EPOCH_MASK	0x7fffffffu
@@ -194,7 +228,8 @@ struct seg_header {
 static_assert(sizeof(struct seg_node) == 16, "node");
 static_assert(sizeof(struct seg_module) == 80, "module");
 static_assert(sizeof(struct seg_counter) == 72, "counter");
-static_assert(sizeof(struct seg_shard) == 304, "shard");
+static_assert(sizeof(struct seg_variance) == 64, "variance");
+static_assert(sizeof(struct seg_shard) == 560, "shard");
 static_assert(offsetof(struct seg_header, packed) % 16 == 0, "cmpxchg16b needs alignment");
 static_assert(sizeof(struct seg_header) <= 2048, "header");
 

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "agent/blocks.h"
-#include "agent/counters.h"
 #include "agent/growth.h"
 #include "agent/layout.h"
 #include "agent/modules.h"
@@ -16,6 +15,7 @@
 #include "agent/record.h"
 #include "agent/rt/mem.h"
 #include "agent/rules.h"
+#include "agent/sample.h"
 #include "agent/segment.h"
 #include "agent/stack_cache.h"
 #include "agent/stack_memory.h"
@@ -38,6 +38,7 @@ static struct {
 	char directory[DIRECTORY_SIZE];
 	uint32_t depth, buckets;
 	uint32_t only; /* record just the process of this pid; 0: all */
+	uint64_t sample;
 	bool follow;
 } session = { .depth = 256, .buckets = 16384, .follow = true };
 
@@ -94,29 +95,31 @@ static bool key_is(const char **at, const char *key)
 	return true;
 }
 
-static uint32_t read_number(const char **at)
+static uint64_t read_number(const char **at)
 {
-	uint32_t value = 0;
+	uint64_t value = 0;
 
 	for (; **at >= '0' && **at <= '9'; ++*at)
-		value = 10 * value + (uint32_t)(**at - '0');
+		value = 10 * value + (uint64_t)(**at - '0');
 	return value;
 }
 
-/* "depth=N,buckets=N,follow=N,only=PID:/directory" */
+/* "depth=N,buckets=N,follow=N,only=PID,sample=N:/directory" */
 static bool read_session(const char *text)
 {
 	if (!text)
 		return false;
 	while (*text && *text != ':') {
 		if (key_is(&text, "depth="))
-			session.depth = read_number(&text);
+			session.depth = (uint32_t)read_number(&text);
 		else if (key_is(&text, "buckets="))
-			session.buckets = read_number(&text);
+			session.buckets = (uint32_t)read_number(&text);
 		else if (key_is(&text, "follow="))
 			session.follow = read_number(&text) != 0;
 		else if (key_is(&text, "only="))
-			session.only = read_number(&text);
+			session.only = (uint32_t)read_number(&text);
+		else if (key_is(&text, "sample="))
+			session.sample = read_number(&text);
 		else
 			text++;
 	}
@@ -125,7 +128,7 @@ static bool read_session(const char *text)
 	memcpy(session.directory, text + 1, rt_length(text + 1) + 1);
 	if (session.only && session.only != (uint32_t)rt_syscall3(SYS_getpid, 0, 0, 0))
 		return false;
-	return session.depth >= 1 && session.buckets >= 64 &&
+	return session.sample <= SEG_SAMPLE_MOST && session.depth >= 1 && session.buckets >= 64 &&
 	       !(session.buckets & (session.buckets - 1));
 }
 
@@ -206,6 +209,7 @@ static bool start_parts(void)
 		.directory = session.directory,
 		.depth = session.depth,
 		.origin = SEG_ORIGIN_EXEC,
+		.sample_mean = session.sample,
 	};
 
 	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live),
@@ -218,6 +222,7 @@ static bool start_parts(void)
 		return false;
 	if (!stack_tree_start(session.buckets))
 		return false;
+	sample_mean = session.sample;
 	store_paths();
 	store_arguments();
 	threads_start();
@@ -251,14 +256,7 @@ static bool start(void)
 
 static void inherit_block(const struct block *block, void *context)
 {
-	struct shard *shard = context;
-	uint32_t node = block->node;
-	struct seg_counter *c = counter_of(shard, &node);
-
-	c->allocations++;
-	c->bytes += block->size;
-	shard->counts->live_blocks++;
-	shard->counts->live_bytes += (int64_t)block->size;
+	record_inherited(context, block);
 }
 
 /* Blocks that lived at the fork live in the child as well. */
@@ -284,6 +282,7 @@ static bool restart_parts(struct seg_header *parent)
 		.directory = session.directory,
 		.depth = session.depth,
 		.origin = SEG_ORIGIN_FORK,
+		.sample_mean = session.sample,
 		.parent_image = parent->image,
 	};
 	/* The parent goes on: more nodes than at the fork do no harm, they are just not used. */

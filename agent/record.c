@@ -4,6 +4,8 @@
 
 #include "agent/counters.h"
 #include "agent/peak.h"
+#include "agent/record_sampled.h"
+#include "agent/sample.h"
 #include "agent/segment.h"
 #include "agent/stack_tree.h"
 #include "agent/threads.h"
@@ -54,9 +56,14 @@ FLAT void add_alloc(struct shard *shard, const void *block, uint32_t node, size_
 void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 {
 	bool borrowed;
-	struct shard *shard = shard_enter((uintptr_t)frame, &borrowed);
+	struct shard *shard;
 	uint32_t node;
 
+	if (__builtin_expect(sample_mean != 0, 0)) {
+		record_sampled_alloc(block, size, frame);
+		return;
+	}
+	shard = shard_enter((uintptr_t)frame, &borrowed);
 	if (!shard) {
 		segment_drop(SEG_DROPPED_ALLOCS, 1);
 		segment_drop(SEG_DROPPED_BYTES, size);
@@ -71,8 +78,13 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 void record_early_alloc(const void *block, size_t size, uintptr_t caller)
 {
 	bool borrowed;
-	struct shard *shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
+	struct shard *shard;
 
+	if (sample_mean) {
+		record_sampled_early(block, size, caller);
+		return;
+	}
+	shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
 	if (!shard)
 		return;
 	add_alloc(shard, block, stack_tree_child(SEG_ROOT_UNREADABLE, caller), size);
@@ -100,7 +112,9 @@ APART void count_bad_free(const struct block *b)
 
 FLAT void count_if_live(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
 {
-	if (__builtin_expect(b->state == BLOCK_LIVE, 1))
+	if (__builtin_expect(sample_mean != 0, 0))
+		record_sampled_free(block, b, frame, by_realloc);
+	else if (__builtin_expect(b->state == BLOCK_LIVE, 1))
 		count_free(block, b, frame, by_realloc);
 	else
 		count_bad_free(b);
@@ -118,7 +132,23 @@ void record_early_free(const void *block, const uintptr_t *frame)
 	struct block b = block_take(block);
 
 	if (b.state == BLOCK_LIVE)
-		count_free(block, &b, (uintptr_t)frame, false);
+		count_if_live(block, &b, (uintptr_t)frame, false);
+}
+
+void record_inherited(struct shard *shard, const struct block *b)
+{
+	uint32_t node = b->node;
+	struct seg_counter *counter;
+
+	if (sample_mean) {
+		record_sampled_inherited(shard, b);
+		return;
+	}
+	counter = counter_of(shard, &node);
+	counter->allocations++;
+	counter->bytes += b->size;
+	shard->counts->live_blocks++;
+	shard->counts->live_bytes += (int64_t)b->size;
 }
 
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame, bool moved)

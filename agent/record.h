@@ -12,10 +12,14 @@
 
 #include "agent/blocks.h"
 
+struct shard;
+
 void record_alloc(const void *block, size_t size, const uintptr_t *frame);
 /* An allocation of before the agent could start, of which only the calling address is known. */
 void record_early_alloc(const void *block, size_t size, uintptr_t caller);
 void record_free(const void *block, const uintptr_t *frame);
+/* A block of before the fork, in a forked child; `shard` is for those. */
+void record_inherited(struct shard *shard, const struct block *b);
 /* The free of a bootstrap block, which may never have been recorded. */
 void record_early_free(const void *block, const uintptr_t *frame);
 /* The old block of a realloc that succeeded: `old` is what block_take said before the call.  `moved`: into a new block;

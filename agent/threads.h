@@ -23,6 +23,7 @@ struct shard {
 	uint32_t slot_mask;
 	uint32_t backed_counters;
 	struct seg_counter *chunks[SEG_COUNTER_CHUNKS];
+	struct seg_variance *variance_chunks[SEG_COUNTER_CHUNKS];
 	struct stack_cache stacks;
 	struct thread *owner; /* who holds it; NULL when free or borrowed */
 	uint32_t index;
@@ -39,6 +40,10 @@ struct thread {
 	struct shard *shard; /* NULL: none yet, or given back */
 	uintptr_t busy;	     /* frame address of the hook at work; 0: none */
 	const void *last;    /* the last block it allocated: freed next, it was temporary */
+	/* When sampling: bytes to the next point; 0: not begun (and when every event is recorded). */
+	uint64_t sample_left;
+	uint64_t sample_last; /* what sample_left was after `last` */
+	uint64_t sample_random;
 	uint32_t
 		image; /* serial number of the process image the shard belongs to: another one in a forked child */
 	uint32_t destructor_rounds;

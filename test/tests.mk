@@ -18,7 +18,7 @@ FIXTURE := $(UNIT_DIR)/report_fixture.o
 UNIT_TESTS := opt_test units_test recording_test report_sites_test report_render_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	cmd_program_test cmd_output_test cmd_image_test agent_layout_test agent_peak_test agent_blocks_test \
-	agent_eh_frame_test agent_stack_test agent_tree_test
+	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test
 
 opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
 units_test_OBJECTS := $(O)/tool/report/units.o
@@ -41,6 +41,7 @@ agent_blocks_test_OBJECTS := $(AGENT_PARTS)
 agent_eh_frame_test_OBJECTS := $(AGENT_PARTS)
 agent_stack_test_OBJECTS := $(AGENT_PARTS)
 agent_tree_test_OBJECTS := $(AGENT_PARTS)
+agent_sample_test_OBJECTS := $(AGENT_PARTS)
 
 UNIT_BINARIES := $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 
@@ -52,7 +53,7 @@ $(UNIT_DIR)/%.o: test/unit/%.c $(O)/flags
 .SECONDEXPANSION:
 $(UNIT_BINARIES): $(UNIT_DIR)/%: $(UNIT_DIR)/%.o $$($$*_OBJECTS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka
+	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka -lm
 
 -include $(UNIT_BINARIES:%=%.d) $(FIXTURE:.o=.d) $(UNIT_DIR)/agent_fixture.d
 
