@@ -29,8 +29,7 @@ struct code {
 };
 
 struct node_key {
-	int64_t parent, location;
-	int64_t row;
+	uint32_t parent, location;
 };
 
 struct code_map {
@@ -40,8 +39,10 @@ struct code_map {
 	uint32_t code_count, code_room;
 	uint32_t *slots; /* open addressing over codes; 0 free */
 	uint32_t slot_mask;
-	struct node_key *nodes; /* open addressing; row 0 free */
-	size_t node_count, node_mask;
+	struct node_key *nodes; /* by the recording's row, from index 1 */
+	uint32_t node_count, node_room;
+	uint32_t *node_slots; /* open addressing over nodes; 0 free */
+	uint32_t node_mask;
 };
 
 struct code_map *code_map_new(void)
@@ -50,15 +51,18 @@ struct code_map *code_map_new(void)
 
 	if (!map)
 		return NULL;
-	map->slot_mask = (1u << 14) - 1;
-	map->node_mask = (1u << 14) - 1;
+	/* Small at first: most programs of a build or a script allocate at few places. */
+	map->slot_mask = (1u << 10) - 1;
+	map->node_mask = (1u << 10) - 1;
 	map->slots = calloc(map->slot_mask + 1ul, sizeof(*map->slots));
-	map->nodes = calloc(map->node_mask + 1ul, sizeof(*map->nodes));
-	map->module_room = 64;
-	map->code_room = 4096;
+	map->node_slots = calloc(map->node_mask + 1ul, sizeof(*map->node_slots));
+	map->module_room = 16;
+	map->code_room = 512;
+	map->node_room = 512;
 	map->modules = calloc(map->module_room, sizeof(*map->modules));
 	map->codes = calloc(map->code_room, sizeof(*map->codes));
-	if (map->slots && map->nodes && map->modules && map->codes)
+	map->nodes = calloc(map->node_room, sizeof(*map->nodes));
+	if (map->slots && map->node_slots && map->modules && map->codes && map->nodes)
 		return map;
 	code_map_free(map);
 	return NULL;
@@ -74,6 +78,7 @@ void code_map_free(struct code_map *map)
 	free(map->codes);
 	free(map->slots);
 	free(map->nodes);
+	free(map->node_slots);
 	free(map);
 }
 
@@ -347,31 +352,49 @@ size_t code_map_bare_modules(const struct code_map *map)
 
 /* -- nodes -------------------------------------------------------------------------------------- */
 
-static struct node_key *find_node(struct node_key *nodes, size_t mask, int64_t parent,
-				  int64_t location)
+/* The slot of a node, or the one to put it into. */
+static uint32_t *find_node(const struct code_map *map, struct node_key key)
 {
-	uint64_t at = mix((uint64_t)parent, (uint64_t)location);
+	uint64_t at = mix(key.parent, key.location);
+	uint32_t *slot;
 
-	while (nodes[at & mask].row &&
-	       (nodes[at & mask].parent != parent || nodes[at & mask].location != location))
-		at++;
-	return &nodes[at & mask];
+	for (; *(slot = &map->node_slots[at & map->node_mask]); at++)
+		if (map->nodes[*slot].parent == key.parent &&
+		    map->nodes[*slot].location == key.location)
+			break;
+	return slot;
+}
+
+static int grow_node_slots(struct code_map *map)
+{
+	uint32_t mask = 2 * map->node_mask + 1;
+	uint32_t *slots = calloc(mask + 1ul, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(map->node_slots);
+	map->node_slots = slots;
+	map->node_mask = mask;
+	for (uint32_t i = 1; i <= map->node_count; i++)
+		*find_node(map, map->nodes[i]) = i;
+	return 0;
 }
 
 static int grow_nodes(struct code_map *map)
 {
-	size_t mask = 2 * map->node_mask + 1;
-	struct node_key *nodes = calloc(mask + 1, sizeof(*nodes));
+	struct node_key *nodes;
 
+	if (map->node_count > map->node_mask / 2 && grow_node_slots(map) < 0)
+		return -ENOMEM;
+	if (map->node_count + 2 <= map->node_room)
+		return 0;
+	if (map->node_room > UINT32_MAX / 2)
+		return -ENOMEM;
+	nodes = realloc(map->nodes, 2ul * map->node_room * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	for (size_t i = 0; i <= map->node_mask; i++)
-		if (map->nodes[i].row)
-			*find_node(nodes, mask, map->nodes[i].parent, map->nodes[i].location) =
-				map->nodes[i];
-	free(map->nodes);
 	map->nodes = nodes;
-	map->node_mask = mask;
+	map->node_room *= 2;
 	return 0;
 }
 
@@ -379,18 +402,19 @@ int code_map_node(struct code_map *map, struct recording *rec, rec_id parent, ui
 		  rec_id *node, struct diag *diag)
 {
 	rec_id location = code ? map->codes[code].row : (rec_id){ 0 };
-	struct node_key *key = find_node(map->nodes, map->node_mask, parent.v, location.v);
+	struct node_key key = { (uint32_t)parent.v, (uint32_t)location.v };
+	uint32_t *slot = find_node(map, key);
 	int error;
 
-	if (key->row) {
-		node->v = key->row;
+	if (*slot) {
+		node->v = *slot;
 		return 0;
 	}
 	error = rec_add_node(rec, parent, location, node, diag);
 	if (error)
 		return error;
-	*key = (struct node_key){ parent.v, location.v, node->v };
-	if (++map->node_count > map->node_mask / 2 && grow_nodes(map) < 0)
-		return diag_set(diag, -ENOMEM, "out of memory");
-	return 0;
+	/* All nodes come this way, so that the recording's rows count as ours do. */
+	*slot = ++map->node_count;
+	map->nodes[map->node_count] = key;
+	return grow_nodes(map) < 0 ? diag_set(diag, -ENOMEM, "out of memory") : 0;
 }

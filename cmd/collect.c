@@ -263,6 +263,17 @@ static struct row make_row(const struct item *item, const struct image_cost *cos
 	};
 }
 
+/* Stacks that no other process has get their rows in order, and there may be a million. */
+static void sort_rows(struct row *rows, size_t count)
+{
+	size_t sorted = 1;
+
+	while (sorted < count && by_node(&rows[sorted - 1], &rows[sorted]) <= 0)
+		sorted++;
+	if (sorted < count)
+		qsort(rows, count, sizeof(*rows), by_node);
+}
+
 /* One row for each stack: two nodes may turn out to be the same one. */
 static struct row *make_rows(const struct item *item, size_t *count)
 {
@@ -273,7 +284,7 @@ static struct row *make_rows(const struct item *item, size_t *count)
 		return NULL;
 	for (size_t i = 0; i < item->image.cost_count; i++)
 		rows[i] = make_row(item, &item->image.costs[i]);
-	qsort(rows, item->image.cost_count, sizeof(*rows), by_node);
+	sort_rows(rows, item->image.cost_count);
 	for (size_t i = 0; i < item->image.cost_count; i++) {
 		if (kept && by_node(&rows[kept - 1], &rows[i]) == 0)
 			add_costs(&rows[kept - 1].costs, &rows[i].costs);

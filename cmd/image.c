@@ -14,6 +14,7 @@ enum {
 	MOST_MODULES = 1 << 16,
 	MOST_SHARDS = 1 << 20,
 	MOST_COUNTERS = 1 << 26,
+	COUNTERS_AT_ONCE = 1 << 9,
 	LONGEST_PATH = 1 << 16,
 	LONGEST_ARGUMENTS = 1 << 22,
 };
@@ -41,26 +42,34 @@ static bool read_at(struct image_source source, uint64_t offset, void *to, size_
 	return true;
 }
 
-/* Records [from, from + count) of a segmented array; false where a chunk is missing. */
-static bool read_records(struct image_source source, const uint64_t *chunks, unsigned chunk_count,
-			 uint32_t first, size_t record_size, uint32_t count, void *to)
+/* A segmented array in the file: `chunk_count` chunks, the first of which holds `first` records. */
+struct records {
+	const uint64_t *chunks;
+	unsigned chunk_count;
+	uint32_t first;
+	size_t size; /* of a record */
+};
+
+/* Records [from, from + count); zeros where a chunk is missing. */
+static void read_records(struct image_source source, struct records r, uint32_t from,
+			 uint32_t count, void *to)
 {
 	char *p = to;
 
-	for (uint32_t index = 0; index < count;) {
-		struct seg_place place = seg_chunk_of(index, first);
-		uint64_t n = ((uint64_t)first << place.chunk) - place.position;
+	while (count) {
+		struct seg_place place = seg_chunk_of(from, r.first);
+		uint64_t n = ((uint64_t)r.first << place.chunk) - place.position;
 
-		if (n > count - index)
-			n = count - index;
-		if (place.chunk >= chunk_count || !chunks[place.chunk] ||
-		    !read_at(source, chunks[place.chunk] + place.position * record_size, p,
-			     n * record_size))
-			memset(p, 0, n * record_size);
-		p += n * record_size;
-		index += (uint32_t)n;
+		if (n > count)
+			n = count;
+		if (place.chunk >= r.chunk_count || !r.chunks[place.chunk] ||
+		    !read_at(source, r.chunks[place.chunk] + place.position * r.size, p,
+			     n * r.size))
+			memset(p, 0, n * r.size);
+		p += n * r.size;
+		from += (uint32_t)n;
+		count -= (uint32_t)n;
 	}
-	return true;
 }
 
 int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
@@ -207,8 +216,10 @@ static int read_modules(struct image_source source, struct image *image, struct 
 		free(records);
 		return diag_set(diag, -ENOMEM, "out of memory");
 	}
-	read_records(source, h->module_chunks, SEG_MODULE_CHUNKS, SEG_MODULE_FIRST,
-		     sizeof(*records), count, records);
+	read_records(source,
+		     (struct records){ h->module_chunks, SEG_MODULE_CHUNKS, SEG_MODULE_FIRST,
+				       sizeof(*records) },
+		     0, count, records);
 	for (uint32_t i = 1; i < count; i++) {
 		struct image_module *m = &image->modules[i];
 		char *path = read_text(source, records[i].path, records[i].path_size, LONGEST_PATH);
@@ -237,8 +248,10 @@ static int read_nodes(struct image_source source, struct image *image, struct di
 	image->nodes = calloc(count + 1ul, sizeof(*image->nodes));
 	if (!image->nodes)
 		return diag_set(diag, -ENOMEM, "out of memory for %u stack nodes", count);
-	read_records(source, h->node_chunks, SEG_NODE_CHUNKS, SEG_NODE_FIRST, sizeof(*image->nodes),
-		     count, image->nodes);
+	read_records(source,
+		     (struct records){ h->node_chunks, SEG_NODE_CHUNKS, SEG_NODE_FIRST,
+				       sizeof(*image->nodes) },
+		     0, count, image->nodes);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A parent is made before its children: anything else is damage, and would let a walk loop. */
 		if (image->nodes[i].parent >= i)
@@ -276,24 +289,88 @@ static void add_counter(struct image_cost *cost, const struct seg_counter *c,
 	add(&cost->peak_bytes, saved ? c->peak_bytes : live_bytes);
 }
 
-/* Sums one shard into the table by node. */
-static int add_shard(struct image_source source, const struct seg_shard *shard,
-		     struct image_cost *table, uint32_t nodes, struct peak_rule peak,
-		     struct diag *diag)
+/* What is done with each counter of a shard. */
+struct costs_pass {
+	struct image *image;
+	uint32_t *place; /* by node: 1 + its index in the costs, once that is known */
+	uint32_t nodes;
+	struct peak_rule peak;
+	void (*take)(struct costs_pass *pass, const struct seg_counter *counter,
+		     const struct seg_shard *shard);
+};
+
+static void take_shard(struct costs_pass *pass, struct image_source source,
+		       const struct seg_shard *shard)
 {
 	uint32_t count = at_most(shard->counter_count,
 				 records_limit(source, sizeof(struct seg_counter), MOST_COUNTERS));
-	struct seg_counter *counters = calloc(count + 1ul, sizeof(*counters));
+	struct records records = { shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST,
+				   sizeof(struct seg_counter) };
+	struct seg_counter counters[COUNTERS_AT_ONCE];
 
-	if (!counters)
-		return diag_set(diag, -ENOMEM, "out of memory for %u counters", count);
-	read_records(source, shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST,
-		     sizeof(*counters), count, counters);
+	for (uint32_t from = 0, n; from < count; from += n) {
+		n = at_most(count - from, COUNTERS_AT_ONCE);
+		read_records(source, records, from, n, counters);
+		for (uint32_t i = 0; i < n; i++)
+			if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < pass->nodes)
+				pass->take(pass, &counters[i], shard);
+	}
+}
+
+static void mark_node(struct costs_pass *pass, const struct seg_counter *counter,
+		      const struct seg_shard *shard)
+{
+	(void)shard;
+	pass->place[counter->node] = 1;
+}
+
+/* A node without a place: its first counter came after the nodes were marked; that process still runs. */
+static void sum_counter(struct costs_pass *pass, const struct seg_counter *counter,
+			const struct seg_shard *shard)
+{
+	uint32_t place = pass->place[counter->node];
+
+	if (place)
+		add_counter(&pass->image->costs[place - 1], counter, shard, pass->peak);
+}
+
+/* Makes room for the costs of the nodes that are marked, in the order of the nodes. */
+static int place_costs(struct costs_pass *pass)
+{
+	struct image *image = pass->image;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < pass->nodes; i++)
+		if (pass->place[i])
+			pass->place[i] = ++count;
+	image->costs = calloc(count + 1ul, sizeof(*image->costs));
+	if (!image->costs)
+		return -ENOMEM;
+	image->cost_count = count;
+	for (uint32_t i = 0; i < pass->nodes; i++)
+		if (pass->place[i])
+			image->costs[pass->place[i] - 1].node = i;
+	return 0;
+}
+
+/* Counters are read twice, so that only nodes with costs take memory: most nodes are but the way to others. */
+static int sum_shards(struct costs_pass *pass, struct image_source source,
+		      const struct seg_shard *shards, uint32_t count)
+{
+	pass->place[SEG_UNATTRIBUTED] = 1;
+	pass->take = mark_node;
 	for (uint32_t i = 0; i < count; i++)
-		if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < nodes)
-			add_counter(&table[counters[i].node], &counters[i], shard, peak);
-	add_counter(&table[SEG_UNATTRIBUTED], &shard->none, shard, peak);
-	free(counters);
+		take_shard(pass, source, &shards[i]);
+	if (place_costs(pass) < 0)
+		return -ENOMEM;
+	pass->take = sum_counter;
+	for (uint32_t i = 0; i < count; i++) {
+		take_shard(pass, source, &shards[i]);
+		add_counter(&pass->image->costs[pass->place[SEG_UNATTRIBUTED] - 1], &shards[i].none,
+			    &shards[i], pass->peak);
+	}
+	pass->image->unattributed =
+		pass->image->costs[pass->place[SEG_UNATTRIBUTED] - 1].allocations;
 	return 0;
 }
 
@@ -316,17 +393,14 @@ static bool is_something(const struct image_cost *c)
 	return c->allocations || c->frees || c->live_blocks || c->live_bytes || c->peak_blocks;
 }
 
-/* Leaves only the nodes with costs, in order. */
-static void compact_costs(struct image *image, uint32_t nodes)
+/* Leaves only what says something. */
+static void compact_costs(struct image *image)
 {
 	size_t kept = 0;
 
-	for (uint32_t i = 0; i < nodes; i++) {
-		if (!is_something(&image->costs[i]))
-			continue;
-		image->costs[kept] = image->costs[i];
-		image->costs[kept++].node = i;
-	}
+	for (size_t i = 0; i < image->cost_count; i++)
+		if (is_something(&image->costs[i]))
+			image->costs[kept++] = image->costs[i];
 	image->cost_count = kept;
 }
 
@@ -335,24 +409,28 @@ static int read_costs(struct image_source source, struct image *image, struct di
 	const struct seg_header *h = &image->header;
 	uint32_t count = at_most(h->shard_count,
 				 records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
-	uint32_t nodes = image->node_count > SEG_FIRST_NODE ? image->node_count : SEG_FIRST_NODE;
+	struct costs_pass pass = {
+		.image = image,
+		.nodes = image->node_count > SEG_FIRST_NODE ? image->node_count : SEG_FIRST_NODE,
+		.peak = peak_rule_of(image),
+	};
 	struct seg_shard *shards = calloc(count + 1ul, sizeof(*shards));
-	struct peak_rule peak = peak_rule_of(image);
-	int error = 0;
+	int error = -ENOMEM;
 
-	image->costs = calloc(nodes, sizeof(*image->costs));
-	if (!shards || !image->costs) {
-		free(shards);
-		return diag_set(diag, -ENOMEM, "out of memory");
+	pass.place = calloc(pass.nodes, sizeof(*pass.place));
+	if (shards && pass.place) {
+		read_records(source,
+			     (struct records){ h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST,
+					       sizeof(*shards) },
+			     0, count, shards);
+		error = sum_shards(&pass, source, shards, count);
 	}
-	read_records(source, h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST, sizeof(*shards),
-		     count, shards);
-	for (uint32_t i = 0; i < count && !error; i++)
-		error = add_shard(source, &shards[i], image->costs, nodes, peak, diag);
 	free(shards);
-	image->unattributed = image->costs[SEG_UNATTRIBUTED].allocations;
-	compact_costs(image, nodes);
-	return error;
+	free(pass.place);
+	if (error)
+		return diag_set(diag, error, "out of memory");
+	compact_costs(image);
+	return 0;
 }
 
 int image_load(struct image_source source, struct image *image, struct diag *diag)

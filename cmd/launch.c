@@ -39,26 +39,23 @@ struct child {
 	const struct session *session;
 	const char *path;
 	char *const *argv;
+	struct session_environment environment;
 	sigset_t mask;
 	struct rlimit size_limit; /* ours may have been raised */
-	int report;		  /* where exec's errno goes */
+	volatile int error;	  /* errno of exec */
 };
 
-static _Noreturn void become_target(const struct child *child)
+/* In the child, which until exec lives in our memory. */
+static _Noreturn void become_target(struct child *child)
 {
-	int error = -session_export(child->session);
-
+	session_environment_for(&child->environment, child->session, getpid());
 	sigprocmask(SIG_SETMASK, &child->mask, NULL);
 	setrlimit(RLIMIT_FSIZE, &child->size_limit);
-	if (!error) {
-		if (child->path)
-			execv(child->path, child->argv);
-		else
-			execvp(child->argv[0], child->argv);
-		error = errno;
-	}
-	if (write(child->report, &error, sizeof(error)) < 0)
-		_exit(126);
+	if (child->path)
+		execve(child->path, child->argv, child->environment.variables);
+	else
+		execvpe(child->argv[0], child->argv, child->environment.variables);
+	child->error = errno;
 	_exit(127);
 }
 
@@ -67,32 +64,23 @@ int launch_start(struct launch *launch, const struct session *session, const cha
 {
 	struct child child = { .session = session, .path = path, .argv = argv };
 	sigset_t set = handled_set();
-	int report[2];
-	ssize_t n;
+	int error;
 
 	memset(launch, 0, sizeof(*launch));
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (pipe2(report, O_CLOEXEC) < 0)
-		return -errno;
+	error = session_environment_init(&child.environment, session);
+	if (error)
+		return error;
 	sigprocmask(SIG_BLOCK, &set, &child.mask);
 	child.size_limit = session->size_limit;
-	child.report = report[1];
-	launch->pid = fork();
-	if (launch->pid < 0) {
-		close(report[0]);
-		close(report[1]);
-		return -errno;
-	}
+	/* A copy of our memory, with all its libraries, takes longer than the start of a small program. */
+	launch->pid = vfork();
 	if (launch->pid == 0)
 		become_target(&child);
-	close(report[1]);
-	do
-		n = read(report[0], &launch->exec_error, sizeof(launch->exec_error));
-	while (n < 0 && errno == EINTR);
-	close(report[0]);
-	if (n != sizeof(launch->exec_error))
-		launch->exec_error = 0;
-	return 0;
+	error = launch->pid < 0 ? -errno : 0;
+	launch->exec_error = child.error;
+	session_environment_release(&child.environment);
+	return error;
 }
 
 struct waiting {

@@ -206,22 +206,57 @@ int session_create(struct session *session, const struct session_options *option
 	return error;
 }
 
-int session_export(const struct session *session)
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+void session_environment_for(struct session_environment *e, const struct session *session,
+			     pid_t target)
 {
 	const struct session_options *o = &session->options;
-	const char *former = getenv("LD_PRELOAD");
-	char *preload = NULL, *value = NULL;
-	int error = 0;
 
-	if (asprintf(&preload, "%s%s%s", session->agent, former && *former ? ":" : "",
-		     former ? former : "") < 0 ||
-	    asprintf(&value, "depth=%u,buckets=%u,follow=%d,only=%d:%s", o->depth, o->buckets,
-		     o->follow, o->follow ? 0 : (int)getpid(), session->directory) < 0 ||
-	    setenv("LD_PRELOAD", preload, 1) < 0 || setenv(SEG_SESSION_VARIABLE, value, 1) < 0)
-		error = -ENOMEM;
-	free(preload);
-	free(value);
-	return error;
+	snprintf(e->word, e->word_size,
+		 SEG_SESSION_VARIABLE "=depth=%u,buckets=%u,follow=%d,only=%d:%s", o->depth,
+		 o->buckets, o->follow, o->follow ? 0 : (int)target, session->directory);
+}
+
+int session_environment_init(struct session_environment *e, const struct session *session)
+{
+	const char *former = getenv("LD_PRELOAD");
+	size_t count = 0, kept = 0;
+
+	memset(e, 0, sizeof(*e));
+	while (environ[count])
+		count++;
+	e->word_size = strlen(session->directory) + 160;
+	e->word = malloc(e->word_size);
+	e->variables = calloc(count + 3, sizeof(*e->variables));
+	if (asprintf(&e->preload, "LD_PRELOAD=%s%s%s", session->agent, former && *former ? ":" : "",
+		     former ? former : "") < 0)
+		e->preload = NULL;
+	if (!e->word || !e->variables || !e->preload) {
+		session_environment_release(e);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!is_variable(environ[i], "LD_PRELOAD") &&
+		    !is_variable(environ[i], SEG_SESSION_VARIABLE))
+			e->variables[kept++] = environ[i];
+	e->variables[kept++] = e->preload;
+	e->variables[kept] = e->word;
+	session_environment_for(e, session, 0);
+	return 0;
+}
+
+void session_environment_release(struct session_environment *e)
+{
+	free(e->variables);
+	free(e->preload);
+	free(e->word);
+	memset(e, 0, sizeof(*e));
 }
 
 static bool is_ours(const char *name)

@@ -7,8 +7,10 @@
 #define MEMTRACK_CMD_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 #include "report/diag.h"
 
@@ -32,8 +34,20 @@ int session_create(struct session *session, const struct session_options *option
 		   struct diag *diag) __attribute__((warn_unused_result));
 /* Makes spares where some were claimed. */
 void session_refill(const struct session *session);
-/* Sets LD_PRELOAD and MEMTRACK_SESSION in the calling process, which is about to become the target.  0 or -errno. */
-int session_export(const struct session *session) __attribute__((warn_unused_result));
+
+/* The environment of a target: ours, with LD_PRELOAD and MEMTRACK_SESSION. */
+struct session_environment {
+	char **variables; /* for execve(2); those of our own are borrowed */
+	char *preload, *word;
+	size_t word_size;
+};
+int session_environment_init(struct session_environment *e, const struct session *session)
+	__attribute__((warn_unused_result));
+/* Puts the target's process in.  May be called after vfork(2), by which it becomes known. */
+void session_environment_for(struct session_environment *e, const struct session *session,
+			     pid_t target);
+void session_environment_release(struct session_environment *e);
+
 /* Removes our files from the directory, and the directory if nothing else is in it. */
 void session_remove(const char *directory);
 /* Leaves the directory as it is. */

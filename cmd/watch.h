@@ -46,6 +46,11 @@ struct reaped {
 	int64_t peak_rss_bytes;
 };
 
+/* Both clocks at one time, to convert cycle counts. */
+struct clock_pair {
+	uint64_t tsc, monotonic_ns;
+};
+
 struct watch {
 	char *directory;
 	int changes; /* inotify on the directory: readable when files come or are claimed; -1 */
@@ -54,8 +59,7 @@ struct watch {
 	size_t count, room;
 	struct reaped *reaped;
 	size_t reaped_count, reaped_room;
-	uint64_t tsc_start,
-		monotonic_start; /* a pair taken at the same time, to convert cycle counts */
+	struct clock_pair started;
 };
 
 int watch_init(struct watch *watch, const char *directory) __attribute__((warn_unused_result));
@@ -67,7 +71,7 @@ void watch_look(struct watch *watch, bool thorough);
 void watch_reaped(struct watch *watch, pid_t pid, int status, int64_t peak_rss_bytes);
 /* Are recorded processes left that run? */
 size_t watch_running(const struct watch *watch);
-/* Cycles per nanosecond, by what has passed since watch_init (waits a little when that is too short). */
+/* Cycles per nanosecond, by what has passed since watch_init; waits a little when that is too short for the images. 0 unknown. */
 double watch_cycles_per_ns(const struct watch *watch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading recordings into the model: which processes, their stacks, their sums.
+ * Loading recordings into the model: which processes, samples, sums.
  * See model.h.
  */
 #include "report/model.h"
@@ -35,112 +35,6 @@ void costs_add(struct costs *sum, const struct costs *more)
 	add_signed(&sum->peak_bytes, more->peak_bytes);
 	add_signed(&sum->leaked_blocks, more->leaked_blocks);
 	add_signed(&sum->leaked_bytes, more->leaked_bytes);
-}
-
-struct wanted_stack {
-	const struct model *model;
-	uint32_t node;
-	enum stack_end end;
-};
-
-static bool stack_equal(const void *context, uint32_t id)
-{
-	const struct wanted_stack *wanted = context;
-	const struct model_stack *stack = &wanted->model->stacks[id - 1];
-	return stack->node == wanted->node && stack->end == wanted->end;
-}
-
-/* Equal stacks can meet only when several processes or files are summed. */
-static bool merging(const struct loader *loader)
-{
-	const struct model_options *options = loader->options;
-	return !options->keep_processes_apart &&
-	       (options->all || options->pid || options->file_count > 1);
-}
-
-static int keep_stack(struct loader *loader, const struct model_stack *stack)
-{
-	struct model *model = loader->model;
-	struct wanted_stack wanted = { model, stack->node, stack->end };
-	uint32_t hash = hash_mix(hash_mix(4, stack->node), stack->end);
-	uint32_t id = merging(loader)
-			      ? hash_index_find(&model->stack_index, hash, stack_equal, &wanted)
-			      : 0;
-	if (id) {
-		costs_add(&model->stacks[id - 1].costs, &stack->costs);
-		return 0;
-	}
-	struct model_stack *stacks = array_grow(model->stacks, &model->stack_room,
-						model->stack_count + 1, sizeof(*stacks));
-	if (!stacks || model->stack_count >= UINT32_MAX - 1)
-		return loader_no_memory(loader);
-	model->stacks = stacks;
-	stacks[model->stack_count++] = *stack;
-	if (merging(loader) &&
-	    hash_index_add(&model->stack_index, hash, (uint32_t)model->stack_count))
-		return loader_no_memory(loader);
-	return 0;
-}
-
-static int add_stack(struct rows *rows)
-{
-	struct loader *loader = rows->loader;
-	const int64_t *v = rows->values;
-	struct model_stack stack;
-	uint32_t process;
-	int error = id_map_get(rows, &loader->processes, v[0], &process);
-	if (!error)
-		error = id_map_get(rows, &loader->nodes, v[1], &stack.node);
-	if (error)
-		return error;
-	if (!process)
-		return rows_damaged(rows, "a stack belongs to no process");
-	if (v[2] < STACK_COMPLETE || v[2] > STACK_UNATTRIBUTED)
-		return rows_damaged(rows, "an end of a stack is unknown");
-	for (int i = 3; i <= 8; i++) {
-		if (v[i] < 0)
-			return rows_damaged(rows, "a count is negative");
-	}
-	stack.end = (enum stack_end)v[2];
-	stack.process = process - 1;
-	stack.costs = (struct costs){
-		.allocations = (uint64_t)v[3],
-		.allocated_bytes = (uint64_t)v[4],
-		.frees = (uint64_t)v[5],
-		.freed_bytes = (uint64_t)v[6],
-		.temporary_allocations = (uint64_t)v[7],
-		.reallocations = (uint64_t)v[8],
-		.peak_blocks = v[9],
-		.peak_bytes = v[10],
-		.leaked_blocks = v[11],
-		.leaked_bytes = v[12],
-	};
-	struct model_process *owner = &loader->model->processes[process - 1];
-	costs_add(&owner->costs, &stack.costs);
-	owner->stacks++;
-	return owner->selected ? keep_stack(loader, &stack) : 0;
-}
-
-/* Keys must rise: rows that come twice would be counted twice. */
-static int load_stacks(struct loader *loader)
-{
-	struct rows rows;
-	int64_t last[3] = { -1, -1, -1 };
-	int error = rows_open(
-		&rows, loader, "stack",
-		"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
-		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
-		" leaked_bytes FROM stack");
-	while (!error && (error = rows_next(&rows)) > 0) {
-		const int64_t *v = rows.values;
-		bool rises = v[0] != last[0]   ? v[0] > last[0]
-			     : v[1] != last[1] ? v[1] > last[1]
-					       : v[2] > last[2];
-		memcpy(last, v, sizeof(last));
-		error = rises ? add_stack(&rows) : rows_damaged(&rows, "rows are out of order");
-	}
-	rows_close(&rows);
-	return error;
 }
 
 static int keep_sample(struct rows *rows)
@@ -222,13 +116,13 @@ static int load_file(struct loader *loader)
 		error = model_load_processes(loader);
 	if (!error)
 		error = select_processes(loader);
-	if (!error)
-		error = model_load_code(loader);
-	if (!error)
-		error = load_stacks(loader);
-	if (!error)
-		error = load_samples(loader);
-	return error;
+	if (error)
+		return error;
+	struct stacks_job stacks;
+	stacks_start(&stacks, loader);
+	error = model_load_code(loader);
+	error = stacks_finish(&stacks, error);
+	return error ? error : load_samples(loader);
 }
 
 static int open_and_load(struct model *model, const struct model_options *options, size_t file,

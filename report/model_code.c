@@ -226,7 +226,7 @@ static int intern_node(struct loader *loader, struct model_node node, uint32_t *
 {
 	struct model *model = loader->model;
 	struct wanted_node wanted = { model, node };
-	uint32_t hash = hash_mix(hash_mix(3, node.parent), node.location);
+	uint32_t hash = interning(loader) ? hash_mix(hash_mix(3, node.parent), node.location) : 0;
 	*id = interning(loader) ? hash_index_find(&model->node_index, hash, node_equal, &wanted)
 				: 0;
 	if (*id)

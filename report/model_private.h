@@ -6,7 +6,9 @@
 #ifndef MEMTRACK_REPORT_MODEL_PRIVATE_H
 #define MEMTRACK_REPORT_MODEL_PRIVATE_H
 
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 
 #include "report/model.h"
 #include "report/recording_private.h"
@@ -29,6 +31,8 @@ struct loader {
 	int64_t text_bytes;   /* read so far; can never exceed the file's size */
 	struct id_map strings, modules, locations, nodes;
 	struct id_map processes; /* to index + 1 in model->processes */
+	bool nodes_follow;	 /* stacks are read before the nodes are known */
+	uint32_t last_node;	 /* then: the largest that a stack names */
 };
 
 /*
@@ -66,6 +70,19 @@ int id_map_get(const struct rows *rows, const struct id_map *map, int64_t row, u
 int model_load_strings(struct loader *loader) __attribute__((warn_unused_result));
 /* Modules, locations, frames, nodes. */
 int model_load_code(struct loader *loader) __attribute__((warn_unused_result));
+/* Reading the stacks, in a thread of its own where that pays. */
+struct stacks_job {
+	struct loader *beside; /* who started it */
+	struct loader loader;
+	struct diag diag;
+	pthread_t thread;
+	bool running;
+	int error;
+};
+/* The processes must be known.  stacks_finish must follow. */
+void stacks_start(struct stacks_job *job, struct loader *loader);
+/* After model_load_code, whose error is passed on. */
+int stacks_finish(struct stacks_job *job, int error) __attribute__((warn_unused_result));
 /* Processes and their arguments. */
 int model_load_processes(struct loader *loader) __attribute__((warn_unused_result));
 

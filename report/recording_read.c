@@ -172,7 +172,7 @@ static int open_read_only(struct recording *rec, struct diag *diag)
 		restrict_connection(rec);
 		result = sqlite3_exec(rec->db,
 				      "PRAGMA cell_size_check = ON; PRAGMA query_only = ON;"
-				      "PRAGMA cache_size = -16384",
+				      "PRAGMA cache_size = -2048",
 				      NULL, NULL, NULL);
 	}
 	return result == SQLITE_OK ? 0 : rec_sqlite_error(rec, "read", result, diag);

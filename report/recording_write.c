@@ -278,7 +278,7 @@ static int open_database(struct recording *rec, struct diag *diag)
 {
 	static const char settings[] =
 		"PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; BEGIN";
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; BEGIN";
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	int result = rec_open_database(rec, rec->temp_path, flags);
 	if (result == SQLITE_OK) {

@@ -318,7 +318,8 @@ static void put_site(struct json *j, const struct site *site)
 			j->model->processes[site->process - 1].number);
 	put_costs(j, &site->costs);
 	put(j, ",\n     \"stacks\": [");
-	sites_sort_stacks(j->report->table, site, j->model, j->report->options->sort);
+	sites_sort_stacks(j->report->table, site, j->model, j->report->options->sort,
+			  site->stack_count);
 	for (uint32_t i = 0; i < site->stack_count; i++) {
 		put(j, i ? ",\n      " : "\n      ");
 		put_stack(j, &j->model->stacks[j->report->table->stacks[site->first_stack + i]]);

@@ -132,7 +132,7 @@ static int report_model(const struct model *model, const struct report_options *
 			struct diag *diag)
 {
 	struct site_table table;
-	struct site_options site_options = { options->by, options->sort };
+	struct site_options site_options = { options->by, options->sort, (size_t)options->top };
 	int error = filter_match(filters, model);
 	if (error)
 		return diag_set(diag, error, "out of memory");

@@ -39,10 +39,13 @@ int rows_next(struct rows *rows)
 	if (++rows->row_count > rows->loader->rec->file_size)
 		return rows_damaged(rows, "it claims to be larger than the file");
 	for (int i = 0; i < rows->column_count; i++) {
-		bool other = rows->other_columns & 1u << i;
-		if (!other && sqlite3_column_type(rows->statement, i) != SQLITE_INTEGER)
+		/* A column is looked up once, though two things are asked of it: there are millions. */
+		sqlite3_value *value = rows->other_columns & 1u << i
+					       ? NULL
+					       : sqlite3_column_value(rows->statement, i);
+		if (value && sqlite3_value_type(value) != SQLITE_INTEGER)
 			return rows_damaged(rows, "a value is not a number");
-		rows->values[i] = other ? 0 : sqlite3_column_int64(rows->statement, i);
+		rows->values[i] = value ? sqlite3_value_int64(value) : 0;
 	}
 	return 1;
 }

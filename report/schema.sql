@@ -69,7 +69,7 @@ CREATE TABLE location (
 	address INTEGER NOT NULL
 );
 
--- The source-level frames of a location, from the innermost (inlined) outward.  None: no name is known.
+-- The source-level frames of a location, from the innermost (inlined) outward.  None: neither name nor file is known.
 CREATE TABLE location_frame (
 	location INTEGER NOT NULL,
 	seq INTEGER NOT NULL,      -- from 0

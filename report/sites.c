@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Grouping and sorting for reports; called by report.c.  Everything is linear
- * in nodes and stacks but the sort of the groups: a node's site is its own
+ * in nodes and stacks but the choice of the groups to show: a node's site is its own
  * frame or its parent's site, found in one pass from the root of the tree.
  */
 #include "report/sites.h"
@@ -12,6 +12,7 @@
 
 #include "report/filter.h"
 #include "report/model.h"
+#include "report/order.h"
 #include "report/plumbing.h"
 
 struct builder {
@@ -323,11 +324,11 @@ static int compare_stacks(const void *left, const void *right, void *context)
 }
 
 void sites_sort_stacks(struct site_table *table, const struct site *site, const struct model *model,
-		       enum report_sort sort)
+		       enum report_sort sort, size_t first)
 {
 	struct sort_context context = { model, sort };
-	qsort_r(table->stacks + site->first_stack, site->stack_count, sizeof(*table->stacks),
-		compare_stacks, &context);
+	order_first(table->stacks + site->first_stack, site->stack_count, sizeof(*table->stacks),
+		    first, compare_stacks, &context);
 }
 
 static int builder_init(struct builder *b)
@@ -370,9 +371,10 @@ int sites_build(struct site_table *table, const struct model *model,
 	}
 	if (!error)
 		error = list_stacks(&b);
-	if (!error && table->count) {
+	if (!error) {
 		struct sort_context context = { model, options->sort };
-		qsort_r(table->sites, table->count, sizeof(*table->sites), compare_sites, &context);
+		order_first(table->sites, table->count, sizeof(*table->sites),
+			    options->top ? options->top : table->count, compare_sites, &context);
 	}
 	builder_release(&b);
 	if (error) {

@@ -37,7 +37,8 @@ struct site {
 };
 
 struct site_table {
-	struct site *sites; /* in the order of the sort key; ties in a fixed one */
+	struct site *
+		sites; /* in the order of the sort key; ties in a fixed one; see site_options.top */
 	size_t count;
 	uint32_t *stacks; /* indices into model->stacks; each site's are together */
 	size_t stack_count;
@@ -48,6 +49,7 @@ struct site_table {
 struct site_options {
 	enum report_by by;
 	enum report_sort sort;
+	size_t top; /* so many sites need be in order, the others may come in any; 0: all */
 };
 
 int sites_build(struct site_table *table, const struct model *model,
@@ -55,9 +57,9 @@ int sites_build(struct site_table *table, const struct model *model,
 		const struct filter_set *filters, struct diag *diag)
 	__attribute__((warn_unused_result));
 void sites_release(struct site_table *table);
-/* Puts a site's stacks in order of cost; done only for sites that are shown. */
+/* Puts the first of a site's stacks in order of cost; done only for sites that are shown. */
 void sites_sort_stacks(struct site_table *table, const struct site *site, const struct model *model,
-		       enum report_sort sort);
+		       enum report_sort sort, size_t first);
 /* The number the sort key names. */
 int64_t sites_cost(const struct costs *costs, enum report_sort sort);
 

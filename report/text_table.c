@@ -348,7 +348,7 @@ static void put_stacks(struct text *t, const struct site *site)
 	enum report_sort sort = t->report->options->sort;
 	const uint32_t *stacks = t->report->table->stacks + site->first_stack;
 	uint32_t previous = 0, shown = 0;
-	sites_sort_stacks(t->report->table, site, model, sort);
+	sites_sort_stacks(t->report->table, site, model, sort, STACKS_SHOWN);
 	for (; shown < site->stack_count && shown < STACKS_SHOWN; shown++) {
 		const struct model_stack *stack = &model->stacks[stacks[shown]];
 		if (shown &&

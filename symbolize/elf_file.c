@@ -13,13 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Up to here a file is copied, beyond it is mapped: a mapped file that somebody
- * cuts short raises SIGBUS, a copied one costs its size in memory. */
-#define COPY_MAX ((size_t)512 << 20)
-
-/* Zero bytes after what libdw reads. */
-#define PADDING 64
-
 /* Sections said to expand to more than this times the file are not believed. */
 #define EXPANSION_MAX 64
 
@@ -52,8 +45,26 @@ static bool is_object(Elf *elf)
 	       header.e_type != ET_CORE;
 }
 
-/* Compressed sections are expanded whole by libdw: refuse what would not
- * fit. */
+/* What a compressed section says it expands to.  Reads just that: to ask libelf
+ * would read the whole section. */
+static bool expanded_size(const struct elf_file *file, const GElf_Shdr *header, uint64_t *size)
+{
+	bool is_64 = gelf_getclass(file->elf) == ELFCLASS64;
+	Elf_Data *data =
+		header->sh_offset > INT64_MAX
+			? NULL
+			: elf_getdata_rawchunk(file->elf, (int64_t)header->sh_offset,
+					       is_64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr),
+					       ELF_T_CHDR);
+
+	if (!data)
+		return false;
+	*size = is_64 ? ((const Elf64_Chdr *)data->d_buf)->ch_size
+		      : ((const Elf32_Chdr *)data->d_buf)->ch_size;
+	return true;
+}
+
+/* Compressed sections are expanded whole: refuse what would not fit. */
 static bool believable_sections(const struct elf_file *file)
 {
 	Elf_Scn *section = NULL;
@@ -61,19 +72,19 @@ static bool believable_sections(const struct elf_file *file)
 
 	while ((section = elf_nextscn(file->elf, section))) {
 		GElf_Shdr header;
-		GElf_Chdr compressed;
+		uint64_t size;
 
 		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_COMPRESSED) ||
-		    !gelf_getchdr(section, &compressed))
+		    header.sh_type == SHT_NOBITS || !expanded_size(file, &header, &size))
 			continue;
-		if (__builtin_add_overflow(total, compressed.ch_size, &total) ||
+		if (__builtin_add_overflow(total, size, &total) ||
 		    total / EXPANSION_MAX > file->size)
 			return false;
 	}
 	return true;
 }
 
-static int elf_file_begin(struct elf_file *file)
+int elf_file_begin(struct elf_file *file)
 {
 	if (!is_object(file->elf))
 		return -ENOEXEC;
@@ -81,14 +92,6 @@ static int elf_file_begin(struct elf_file *file)
 		return -ENOEXEC;
 	find_text(file);
 	return 0;
-}
-
-static void image_free(void *image, size_t mapped)
-{
-	if (image && mapped)
-		munmap(image, mapped);
-	else
-		free(image);
 }
 
 static int open_regular(const char *path, off_t *size)
@@ -159,112 +162,6 @@ int elf_file_from_memory(void *image, size_t size, struct elf_file **result)
 	return error;
 }
 
-static void *copy_file(const struct elf_file *file)
-{
-	char *image = malloc(file->size + PADDING);
-	size_t done = 0;
-
-	if (!image)
-		return NULL;
-	while (done < file->size) {
-		ssize_t got = pread(file->fd, image + done, file->size - done, (off_t)done);
-
-		if (got <= 0)
-			break; /* cut short meanwhile: zero bytes for the rest */
-		done += (size_t)got;
-	}
-	memset(image + done, 0, file->size + PADDING - done);
-	return image;
-}
-
-/* The file over the start of a longer anonymous mapping, which provides the
- * zero bytes. */
-static void *map_file(const struct elf_file *file, size_t mapped)
-{
-	void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (base == MAP_FAILED)
-		return NULL;
-	if (mmap(base, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-		 file->fd, 0) == MAP_FAILED) {
-		munmap(base, mapped);
-		return NULL;
-	}
-	return base;
-}
-
-/* Expands a section and puts a copy with zero bytes after it in its place. */
-static int expand_section(Elf_Scn *section, void **copy)
-{
-	Elf_Data *data;
-
-	if (elf_compress(section, 0, 0) < 0)
-		return 0; /* libdw will fail likewise and do without */
-	data = elf_rawdata(section, NULL);
-	if (!data || !data->d_buf || data->d_size == 0)
-		return 0;
-	*copy = calloc(1, data->d_size + PADDING);
-	if (!*copy)
-		return -ENOMEM;
-	memcpy(*copy, data->d_buf, data->d_size);
-	data->d_buf = *copy;
-	return 0;
-}
-
-static int expand_sections(struct elf_file *file)
-{
-	Elf_Scn *section = NULL;
-	size_t sections = 0, count = 0;
-	int error = 0;
-
-	if (elf_getshdrnum(file->elf, &sections))
-		return 0;
-	file->expanded = calloc(sections + 1, sizeof(void *));
-	if (!file->expanded)
-		return -ENOMEM;
-	while (!error && (section = elf_nextscn(file->elf, section))) {
-		GElf_Shdr header;
-
-		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_COMPRESSED) ||
-		    count >= sections)
-			continue;
-		error = expand_section(section, &file->expanded[count]);
-		if (file->expanded[count])
-			count++;
-	}
-	return error;
-}
-
-int elf_file_load(const struct elf_file *file, struct elf_file **result)
-{
-	size_t mapped = file->size > COPY_MAX ? file->size + 2 * (size_t)getpagesize() : 0;
-	void *image = mapped ? map_file(file, mapped) : copy_file(file);
-	struct elf_file *loaded = image ? calloc(1, sizeof(*loaded)) : NULL;
-	int error = -ENOMEM;
-
-	*result = NULL;
-	if (!loaded) {
-		image_free(image, mapped);
-		return -ENOMEM;
-	}
-	loaded->fd = -1;
-	loaded->memory = image;
-	loaded->mapped = mapped;
-	loaded->size = file->size;
-	loaded->path = strdup(file->path);
-	loaded->elf = elf_memory(image, file->size);
-	if (loaded->path)
-		error = elf_file_begin(loaded);
-	if (!error)
-		error = expand_sections(loaded);
-	if (error)
-		elf_file_close(loaded);
-	else
-		*result = loaded;
-	return error;
-}
-
 void elf_file_close(struct elf_file *file)
 {
 	if (!file)
@@ -275,7 +172,10 @@ void elf_file_close(struct elf_file *file)
 	for (size_t i = 0; file->expanded && file->expanded[i]; i++)
 		free(file->expanded[i]);
 	free(file->expanded);
-	image_free(file->memory, file->mapped);
+	if (file->memory && file->mapped)
+		munmap(file->memory, file->mapped);
+	else
+		free(file->memory);
 	free(file->path);
 	free(file);
 }

@@ -35,9 +35,12 @@ int elf_file_open(const char *path, struct elf_file **file) __attribute__((warn_
 /* Takes a malloc'ed image over, even when it fails. */
 int elf_file_from_memory(void *image, size_t size, struct elf_file **file)
 	__attribute__((warn_unused_result));
-/* The same file again, whole in memory and with its compressed sections
- * expanded, and zero bytes after its end and theirs.  libdw is only given such:
- * it takes for granted that strings end.  0 or -errno. */
+/* Checks file->elf and fills in what follows from it: for those who make one. */
+int elf_file_begin(struct elf_file *file) __attribute__((warn_unused_result));
+/* The same file again in memory, with only those of its sections that say where
+ * functions and lines are, expanded where they are compressed, and zero bytes
+ * after its end and theirs.  libdw is only given such: it takes for granted
+ * that strings end.  0 or -errno. */
 int elf_file_load(const struct elf_file *file, struct elf_file **loaded)
 	__attribute__((warn_unused_result));
 void elf_file_close(struct elf_file *file);

@@ -356,7 +356,8 @@ static int resolve_one(struct sym_module *module, uint64_t address, struct sym_f
 	}
 	if (!frames[*count - 1].function)
 		error = name_by_symbol(module, address, &frames[*count - 1]);
-	if (*count == 1 && !frames[0].function)
+	/* Between functions there may still be a line. */
+	if (*count == 1 && !frames[0].function && !frames[0].file)
 		*count = 0;
 	return error;
 }

@@ -72,8 +72,8 @@ struct sym_frame {
 
 /* Called once for each address, in the order of the addresses given to
  * sym_resolve.  `frames` runs from the innermost (inlined) function outward to
- * the one with a symbol; `count` is 0 when no name is known.  The array is
- * valid only during the call, its strings until sym_free. */
+ * the one with a symbol; `count` is 0 when neither a name nor a file is known.
+ * The array is valid only during the call, its strings until sym_free. */
 typedef void sym_callback(void *context, size_t index, const struct sym_frame *frames,
 			  size_t count);
 

@@ -15,7 +15,7 @@ REPORT_OBJECTS := $(REPORT_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_te
 SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
 
-UNIT_TESTS := opt_test units_test recording_test report_sites_test report_render_test symbolize_test \
+UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	cmd_program_test cmd_output_test cmd_image_test agent_layout_test agent_peak_test agent_blocks_test \
 	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test
@@ -23,6 +23,7 @@ UNIT_TESTS := opt_test units_test recording_test report_sites_test report_render
 opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
 units_test_OBJECTS := $(O)/tool/report/units.o
 recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_order_test_OBJECTS := $(O)/tool/report/order.o
 report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)

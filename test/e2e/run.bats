@@ -117,6 +117,17 @@ setup() {
 	assert_match out tree_site "report"
 }
 
+@test "a recording grows with the stacks, not with the time" {
+	local short
+	record "$B/manystacks" 12 10
+	expect_totals allocations=40960
+	short=$(stat -c %s memtrack.dat)
+	record "$B/manystacks" 12 100
+	expect_totals allocations=409600
+	# Numbers have more digits, and there are more points in the timeline, whose number has a limit.
+	assert_between "$(stat -c %s memtrack.dat)" "$((short - 4 * 8192))" "$((short + 8 * 8192))" "bytes of ten times the work"
+}
+
 @test "--trace none and memory_light" {
 	skip_unless_option run --trace
 	record --trace none "$B/basic"

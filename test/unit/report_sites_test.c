@@ -338,7 +338,7 @@ static void test_grouping_keys(void **state)
 	assert_int_equal(r.table.sites[2].costs.peak_bytes, 4);
 	assert_int_equal(r.table.sites[3].address, 0x200);
 	/* The heaviest stack comes first. */
-	sites_sort_stacks(&r.table, &r.table.sites[0], &r.model, REPORT_SORT_PEAK);
+	sites_sort_stacks(&r.table, &r.table.sites[0], &r.model, REPORT_SORT_PEAK, SIZE_MAX);
 	assert_int_equal(
 		r.model.stacks[r.table.stacks[r.table.sites[0].first_stack]].costs.peak_bytes, 20);
 	unload(&r);

@@ -232,7 +232,10 @@ static void assert_frames(const struct got *got, const char *source,
 	for (size_t i = 0; i < count; i++) {
 		const struct sym_frame *frame = &got->frames[i];
 
-		assert_string_equal(frame->function, expected[i].function);
+		if (expected[i].function)
+			assert_string_equal(frame->function, expected[i].function);
+		else
+			assert_null(frame->function);
 		assert_int_equal(frame->inlined, expected[i].inlined);
 		if (!expected[i].mark)
 			continue;
@@ -359,6 +362,7 @@ static void test_assembly(void **state)
 {
 	const struct expected sized = { "assembly", "sized", false };
 	const struct expected unsized = { "unsized", "unsized", false };
+	const struct expected nobody = { NULL, "nobody", false };
 	struct session session;
 	struct got got;
 
@@ -369,7 +373,8 @@ static void test_assembly(void **state)
 	assert_frames(&got, "start.S", &sized, 1);
 	got = resolve(&session, address_of("asm", "unsized") + 1);
 	assert_frames(&got, "start.S", &unsized, 1);
-	assert_no_name(&session, address_of("asm", "unsized") - 2);
+	got = resolve(&session, address_of("asm", "unsized") - 2);
+	assert_frames(&got, "start.S", &nobody, 1);
 	sym_free(session.sym);
 }
 

@@ -15,7 +15,7 @@ mark_sized:
 	.size	assembly, . - assembly
 	nop
 	nop
-	nop
+	nop			/* LINE nobody */
 	nop
 	.globl	unsized
 unsized:

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The costs of stacks into the model.  In a large recording they are half of
+ * the rows, and the other half, code and nodes, is read meanwhile: by another
+ * thread on a connection of its own.  Nothing else is shared but what neither
+ * changes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "report/model_private.h"
+
+/* Smaller recordings are read sooner than another connection is made. */
+#define PARALLEL_BYTES (1 << 20)
+
+struct wanted_stack {
+	const struct model *model;
+	uint32_t node;
+	enum stack_end end;
+};
+
+static bool stack_equal(const void *context, uint32_t id)
+{
+	const struct wanted_stack *wanted = context;
+	const struct model_stack *stack = &wanted->model->stacks[id - 1];
+	return stack->node == wanted->node && stack->end == wanted->end;
+}
+
+/* Equal stacks can meet only when several processes or files are summed. */
+static bool merging(const struct loader *loader)
+{
+	const struct model_options *options = loader->options;
+	return !options->keep_processes_apart &&
+	       (options->all || options->pid || options->file_count > 1);
+}
+
+static int keep_stack(struct loader *loader, const struct model_stack *stack)
+{
+	struct model *model = loader->model;
+	struct wanted_stack wanted = { model, stack->node, stack->end };
+	uint32_t hash = merging(loader) ? hash_mix(hash_mix(4, stack->node), stack->end) : 0;
+	uint32_t id = merging(loader)
+			      ? hash_index_find(&model->stack_index, hash, stack_equal, &wanted)
+			      : 0;
+	if (id) {
+		costs_add(&model->stacks[id - 1].costs, &stack->costs);
+		return 0;
+	}
+	struct model_stack *stacks = array_grow(model->stacks, &model->stack_room,
+						model->stack_count + 1, sizeof(*stacks));
+	if (!stacks || model->stack_count >= UINT32_MAX - 1)
+		return loader_no_memory(loader);
+	model->stacks = stacks;
+	stacks[model->stack_count++] = *stack;
+	if (merging(loader) &&
+	    hash_index_add(&model->stack_index, hash, (uint32_t)model->stack_count))
+		return loader_no_memory(loader);
+	return 0;
+}
+
+/* Before the nodes are known their rows stand for them; stacks_finish checks that they are there. */
+static int map_node(const struct rows *rows, int64_t row, uint32_t *node)
+{
+	struct loader *loader = rows->loader;
+	if (!loader->nodes_follow)
+		return id_map_get(rows, &loader->nodes, row, node);
+	if (row < 0 || row > UINT32_MAX)
+		return rows_damaged(rows, "a reference leads nowhere");
+	*node = (uint32_t)row;
+	if (*node > loader->last_node)
+		loader->last_node = *node;
+	return 0;
+}
+
+static int add_stack(struct rows *rows)
+{
+	struct loader *loader = rows->loader;
+	const int64_t *v = rows->values;
+	struct model_stack stack;
+	uint32_t process;
+	int error = id_map_get(rows, &loader->processes, v[0], &process);
+	if (!error)
+		error = map_node(rows, v[1], &stack.node);
+	if (error)
+		return error;
+	if (!process)
+		return rows_damaged(rows, "a stack belongs to no process");
+	if (v[2] < STACK_COMPLETE || v[2] > STACK_UNATTRIBUTED)
+		return rows_damaged(rows, "an end of a stack is unknown");
+	for (int i = 3; i <= 8; i++) {
+		if (v[i] < 0)
+			return rows_damaged(rows, "a count is negative");
+	}
+	stack.end = (enum stack_end)v[2];
+	stack.process = process - 1;
+	stack.costs = (struct costs){
+		.allocations = (uint64_t)v[3],
+		.allocated_bytes = (uint64_t)v[4],
+		.frees = (uint64_t)v[5],
+		.freed_bytes = (uint64_t)v[6],
+		.temporary_allocations = (uint64_t)v[7],
+		.reallocations = (uint64_t)v[8],
+		.peak_blocks = v[9],
+		.peak_bytes = v[10],
+		.leaked_blocks = v[11],
+		.leaked_bytes = v[12],
+	};
+	struct model_process *owner = &loader->model->processes[process - 1];
+	costs_add(&owner->costs, &stack.costs);
+	owner->stacks++;
+	return owner->selected ? keep_stack(loader, &stack) : 0;
+}
+
+/* Keys must rise: rows that come twice would be counted twice. */
+static int load_stacks(struct loader *loader)
+{
+	struct rows rows;
+	int64_t last[3] = { -1, -1, -1 };
+	int error = rows_open(
+		&rows, loader, "stack",
+		"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
+		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
+		" leaked_bytes FROM stack");
+	while (!error && (error = rows_next(&rows)) > 0) {
+		const int64_t *v = rows.values;
+		bool rises = v[0] != last[0]   ? v[0] > last[0]
+			     : v[1] != last[1] ? v[1] > last[1]
+					       : v[2] > last[2];
+		memcpy(last, v, sizeof(last));
+		error = rises ? add_stack(&rows) : rows_damaged(&rows, "rows are out of order");
+	}
+	rows_close(&rows);
+	return error;
+}
+
+static void *load_beside(void *context)
+{
+	struct stacks_job *job = context;
+	job->error = rec_open(&job->loader.rec, job->beside->rec->path, &job->diag);
+	if (job->error)
+		return NULL;
+	job->error = load_stacks(&job->loader);
+	rec_close(job->loader.rec);
+	return NULL;
+}
+
+/* Nodes must be what their rows are, and no stack be looked up by its node. */
+static bool can_run_beside(const struct loader *loader)
+{
+	return loader->options->file_count == 1 && !merging(loader) &&
+	       loader->rec->file_size >= PARALLEL_BYTES;
+}
+
+void stacks_start(struct stacks_job *job, struct loader *loader)
+{
+	*job = (struct stacks_job){ .beside = loader, .loader = *loader };
+	job->loader.diag = &job->diag;
+	job->loader.nodes_follow = true;
+	job->running =
+		can_run_beside(loader) && pthread_create(&job->thread, NULL, load_beside, job) == 0;
+}
+
+int stacks_finish(struct stacks_job *job, int error)
+{
+	struct loader *loader = job->beside;
+	const struct rows rows = { .loader = loader, .table = "stack" };
+	if (!job->running)
+		return error ? error : load_stacks(loader);
+	pthread_join(job->thread, NULL);
+	if (error)
+		return error;
+	if (job->error)
+		*loader->diag = job->diag;
+	else if (job->loader.last_node > loader->nodes.count)
+		return rows_damaged(&rows, "a reference leads nowhere");
+	return job->error;
+}
