@@ -55,6 +55,15 @@ static inline uint64_t *block_entry(uintptr_t address)
 	return &leaf[address >> BLOCK_GRANULE_BITS & ((1u << BLOCK_LEAF_BITS) - 1)];
 }
 
+/* Begins to fetch the entry of a block that is about to be recorded. */
+static inline void block_expect(const void *block)
+{
+	uint64_t *entry = block_entry((uintptr_t)block);
+
+	if (entry)
+		__builtin_prefetch(entry, 1);
+}
+
 /* The slow ways of the two below: new tables, huge blocks. */
 bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct block *former);
 struct block block_read_entry(uint64_t word, uintptr_t address);

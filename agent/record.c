@@ -69,6 +69,7 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 		segment_drop(SEG_DROPPED_BYTES, size);
 		return;
 	}
+	block_expect(block);
 	node = stack_capture(&shard->stacks, frame);
 	truth_check(shard, frame, node);
 	add_alloc(shard, block, node, size);

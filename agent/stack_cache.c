@@ -43,17 +43,21 @@ void stack_cache_reset(struct stack_cache *c)
 /* Room for the checks of one more frame; when there is none, `checks` keep what they are. */
 __attribute__((noinline, cold)) static bool grow_checks(struct stack_cache *c)
 {
-	uint32_t capacity = c->checks_capacity ? 2 * c->checks_capacity : FIRST_CHECKS;
-	struct stack_check *checks = rt_map(capacity * sizeof(*checks));
+	static const uintptr_t nothing;
+	uint32_t before = c->checks_capacity + STACK_CHECKS_BEFORE;
+	uint32_t count = c->checks_capacity ? 2 * before : FIRST_CHECKS;
+	struct stack_check *checks = rt_map(count * sizeof(*checks));
 
 	if (!checks)
 		return false;
 	if (c->checks) {
-		memcpy(checks, c->checks, c->checks_capacity * sizeof(*checks));
-		rt_unmap(c->checks, c->checks_capacity * sizeof(*checks));
+		memcpy(checks, c->checks - STACK_CHECKS_BEFORE, before * sizeof(*checks));
+		rt_unmap(c->checks - STACK_CHECKS_BEFORE, before * sizeof(*checks));
 	}
-	c->checks = checks;
-	c->checks_capacity = capacity;
+	for (int i = 0; i < STACK_CHECKS_BEFORE; i++)
+		checks[i].at = &nothing; /* and the value is 0 */
+	c->checks = checks + STACK_CHECKS_BEFORE;
+	c->checks_capacity = count - STACK_CHECKS_BEFORE;
 	return true;
 }
 

@@ -75,6 +75,8 @@ struct stack_check {
 	uintptr_t value;
 };
 
+enum { STACK_CHECKS_BEFORE = 3 };
+
 struct stack_cache {
 	/* The innermost kept frame, and the checks outward of it, ready to be compared with the next event's. */
 	struct {
@@ -96,8 +98,8 @@ struct stack_cache {
 	uint32_t walked_count;
 	struct stack_frame *pool;   /* free frames, linked by `outer` */
 	struct stack_frame *chunks; /* all frames: the first of a chunk links to the next */
-	struct stack_check
-		*checks; /* of all kept frames but the innermost, which is compared as a whole */
+	struct stack_check *
+		checks; /* of all kept frames but the innermost, which is compared as a whole; see there */
 	uint32_t checks_capacity;
 	uint32_t frames; /* made so far */
 	uint32_t root;	 /* how the walk ended */
@@ -128,17 +130,19 @@ static inline bool stack_check_holds(const struct stack_check *check)
 	return *check->at == check->value;
 }
 
-/* The first check that fails, from the innermost of `first` to `end` outward: one after the other, as a walk would read;
- * four a turn.  NULL: all hold. */
+/* The first check that fails, from the innermost before `end` outward to `first`: one after the other, as a walk would
+ * read.  NULL: all hold.  Four a turn: before the first there are STACK_CHECKS_BEFORE others that always hold. */
 static inline const struct stack_check *stack_checks_differ(const struct stack_check *first,
 							    const struct stack_check *end)
 {
-	while (end - first >= 4 && stack_check_holds(&end[-1]) && stack_check_holds(&end[-2]) &&
+	while (end > first && stack_check_holds(&end[-1]) && stack_check_holds(&end[-2]) &&
 	       stack_check_holds(&end[-3]) && stack_check_holds(&end[-4]))
 		end -= 4;
-	while (end != first && stack_check_holds(&end[-1]))
+	if (__builtin_expect(end <= first, 1))
+		return NULL;
+	while (stack_check_holds(&end[-1]))
 		end--;
-	return end == first ? NULL : end - 1;
+	return end - 1;
 }
 
 /* The stack above a hook's frame: frame[0] is the caller's frame pointer, frame[1] the return address.  Returns the node;

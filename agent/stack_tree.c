@@ -32,6 +32,11 @@ struct table {
 static struct table *table;
 static uint32_t table_used;
 static struct seg_node *chunks[SEG_NODE_CHUNKS];
+/*
+ * By node, in private memory: its child that was asked for last; 0: none.  A hint.  Nodes of a path get their ids one after
+ * the other, so a way that was gone before lies in few cache lines here, where the table has one for each step.
+ */
+static uint32_t *children[SEG_NODE_CHUNKS];
 static uint32_t backed_nodes; /* ids below may be written */
 static bool full;	      /* no room for more nodes: known stacks go on being counted */
 
@@ -40,6 +45,15 @@ static inline struct seg_node *node_at(uint32_t id)
 	struct seg_place place = seg_chunk_of(id, SEG_NODE_FIRST);
 
 	return &chunks[place.chunk][place.position];
+}
+
+/* NULL: there was no room for it. */
+static inline uint32_t *child_hint(uint32_t id)
+{
+	struct seg_place place = seg_chunk_of(id, SEG_NODE_FIRST);
+	uint32_t *chunk = __atomic_load_n(&children[place.chunk], __ATOMIC_ACQUIRE);
+
+	return chunk ? &chunk[place.position] : NULL;
 }
 
 static inline uint32_t hash_of(uint32_t parent, uintptr_t address)
@@ -79,6 +93,11 @@ static bool back_nodes(uint32_t id)
 
 			if (!chunk)
 				return false;
+			if (!children[place.chunk])
+				__atomic_store_n(
+					&children[place.chunk],
+					rt_map(size / sizeof(struct seg_node) * sizeof(uint32_t)),
+					__ATOMIC_RELEASE);
 			__atomic_store_n(&chunks[place.chunk], chunk, __ATOMIC_RELEASE);
 			__atomic_store_n(&segment->node_chunks[place.chunk], offset,
 					 __ATOMIC_RELEASE);
@@ -135,8 +154,19 @@ static void grow_table(void)
 	rt_unlock(&growth_lock);
 }
 
+static void forget_hints(void)
+{
+	for (uint32_t id = 0; id < backed_nodes; id++) {
+		uint32_t *hint = child_hint(id);
+
+		if (hint && *hint && module_unloaded(node_at(*hint)->module))
+			__atomic_store_n(hint, 0, __ATOMIC_RELEASE);
+	}
+}
+
 void stack_tree_forget_unloaded(void)
 {
+	forget_hints();
 	for (uint32_t i = 0; i <= table->mask; i++) {
 		struct entry *e = &table->entries[i];
 
@@ -221,7 +251,7 @@ __attribute__((noinline)) static uint32_t enter(struct table *t, uint32_t place,
 	return id; /* a full table: the node counts all the same */
 }
 
-uint32_t stack_tree_child(uint32_t parent, uintptr_t address)
+static uint32_t look_up(uint32_t parent, uintptr_t address)
 {
 	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 	uint32_t place = hash_of(parent, address);
@@ -241,6 +271,23 @@ uint32_t stack_tree_child(uint32_t parent, uintptr_t address)
 		if (!key || place == last)
 			return enter(t, place, parent, address);
 	}
+}
+
+uint32_t stack_tree_child(uint32_t parent, uintptr_t address)
+{
+	uint32_t *hint = child_hint(parent);
+	uint32_t child = hint ? __atomic_load_n(hint, __ATOMIC_ACQUIRE) : 0;
+
+	if (child) {
+		const struct seg_node *n = node_at(child);
+
+		if (n->address == address && n->parent == parent && still_true(child, address))
+			return child;
+	}
+	child = look_up(parent, address);
+	if (hint && child)
+		__atomic_store_n(hint, child, __ATOMIC_RELEASE);
+	return child;
 }
 
 bool stack_tree_inherit(uint32_t count)
