@@ -95,7 +95,7 @@ __attribute__((noinline)) static struct seg_counter *make(struct shard *shard, u
 		if (!done)
 			return NULL;
 	}
-	if (index >= shard->slot_mask / 2)
+	if (index >= shard->slot_mask / 4 * 3)
 		grow(shard);
 	if (index >= shard->slot_mask)
 		return NULL;
@@ -104,7 +104,7 @@ __attribute__((noinline)) static struct seg_counter *make(struct shard *shard, u
 	__atomic_store_n(&shard->counts->counter_count, index + 1, __ATOMIC_RELEASE);
 	for (at = hash_of(node); shard->slots[at & shard->slot_mask].node; at++)
 		;
-	shard->slots[at & shard->slot_mask] = (struct counter_slot){ c, node };
+	shard->slots[at & shard->slot_mask] = (struct counter_slot){ node, index };
 	return c;
 }
 
@@ -114,7 +114,7 @@ static struct seg_counter *find(const struct shard *shard, uint32_t node)
 		const struct counter_slot *slot = &shard->slots[at & shard->slot_mask];
 
 		if (slot->node == node)
-			return slot->counter;
+			return counter_at(shard, slot->index);
 		if (!slot->node)
 			return NULL;
 	}

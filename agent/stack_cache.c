@@ -6,14 +6,16 @@
 #include "agent/rt/mem.h"
 #include "agent/rt/sys.h"
 #include "agent/rules.h"
+#include "agent/stack_memo.h"
 #include "agent/stack_tree.h"
 #include "agent/stack_walk.h"
 
 enum {
 	FIRST_CHECKS = 512, /* two pages */
 	CHECKS = 3,	    /* at most, for a frame */
-	WAIT_MOST = 3,	    /* so many innermost frames are not kept at once; */
-	WAIT = 1,	    /* when there are more, all but so many are */
+	WAIT_MOST = 6,	    /* so many innermost frames are not kept at once; */
+	WAIT = 3,	    /* when there are more, all but so many are */
+	MOST_REPEATS = 4,   /* of a way, until its frames are kept */
 	KEEP_OUTER_FROM =
 		64, /* from this depth limit on, an eighth of it is for the outermost frames */
 };
@@ -155,6 +157,7 @@ static void adopt(struct stack_cache *c, uint32_t count, struct stack_frame **go
 			break;
 		checks = seal(c, top);
 		node = node && depth < depth_limit ? child_of(node, frame) : 0;
+		frame->flags |= FRAME_KEPT;
 		if (frame->fp_role == FP_USED)
 			frame->flags |= FRAME_FP_NEEDED;
 		else if (frame->fp_role == FP_PASSED && top)
@@ -190,12 +193,17 @@ static inline void set_last(struct stack_cache *c)
 	c->last.end = c->checks + top->checks;
 }
 
+static bool begins_as_walked(const struct stack_cache *c, const uintptr_t *frame)
+{
+	return c->walked && c->walked_slot == (uintptr_t)&frame[1] && c->walked_address == frame[1];
+}
+
 /* The frames of the last capture that were not kept: kept after all when this one begins with the same. */
 static void settle_walked(struct stack_cache *c, const uintptr_t *frame)
 {
 	struct stack_frame *good = c->top;
 
-	if (c->walked_slot == (uintptr_t)&frame[1] && c->walked_address == frame[1]) {
+	if (begins_as_walked(c, frame)) {
 		adopt(c, c->walked_count, &good);
 		stack_cache_drop(c, good);
 	}
@@ -226,7 +234,9 @@ static uint32_t adopt_some(struct stack_cache *c)
 	struct stack_frame *good = c->top;
 	uint32_t node;
 
-	if (c->walked_count > WAIT_MOST) {
+	bool few = c->walked_count <= WAIT_MOST;
+
+	if (!few) {
 		adopt(c, c->walked_count - WAIT, &good);
 		if (good != c->top)
 			return adopt_all(c, good);
@@ -234,6 +244,8 @@ static uint32_t adopt_some(struct stack_cache *c)
 	node = c->top ? c->top->node : c->root;
 	for (const struct stack_frame *f = c->walked; f && node; f = f->inner)
 		node = child_of(node, f);
+	if (few && c->top && node)
+		stack_memo_put(c, node);
 	return node;
 }
 
@@ -242,20 +254,45 @@ static inline bool is_within_limit(const struct stack_cache *c)
 	return (c->top ? c->top->depth + 1u : 0) + c->walked_count <= depth_limit;
 }
 
+/* What was learnt in another state of the load map, or in one that may change at any moment, is worth nothing. */
+__attribute__((noinline, cold)) static void start_anew(struct stack_cache *c, uint64_t modules)
+{
+	stack_cache_drop(c, NULL);
+	stack_memo_forget(c);
+	c->modules = modules_closing(modules) ? UINT64_MAX : modules;
+	c->stamp = rule_stamp(modules);
+}
+
+/* Goes a known way; 0: there is none, or it is gone so often that its frames had better be kept. */
+static inline uint32_t recall(struct stack_cache *c, const uintptr_t *frame)
+{
+	const struct stack_memo *m = stack_memo_find(c, frame);
+
+	if (!m)
+		return 0;
+	c->memo_repeats = m == c->memo ? c->memo_repeats + 1 : 0;
+	c->memo = m;
+	c->walked_slot = 0; /* what was walked before was not met this time */
+	if (c->memo_repeats < MOST_REPEATS)
+		return m->node;
+	c->memo_repeats = 0;
+	return 0;
+}
+
 uint32_t stack_capture_slowly(struct stack_cache *c, const uintptr_t *frame)
 {
 	uint64_t modules = modules_now();
+	uint32_t node;
 
+	if (__builtin_expect(c->modules == modules, 1)) {
+		if (!begins_as_walked(c, frame) && (node = recall(c, frame)))
+			return node;
+	}
 	c->last.slot = 0;
 	if (c->walked)
 		settle_walked(c, frame);
-	if (__builtin_expect(c->modules != modules || modules_closing(modules), 0)) {
-		stack_cache_drop(c, NULL);
-		c->modules = modules;
-		c->stamp = 0;
-	}
-	if (__builtin_expect(!c->stamp, 0))
-		c->stamp = rule_stamp(modules);
+	if (__builtin_expect(c->modules != modules || !c->stamp, 0))
+		start_anew(c, modules);
 	stack_memory_enter(&c->memory, (uintptr_t)frame);
 	stack_walk(c, frame);
 	c->walked_slot = (uintptr_t)&frame[1];

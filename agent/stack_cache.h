@@ -43,6 +43,7 @@ enum frame_flags {
 	FRAME_FP_NEEDED = 1,
 	FRAME_TRANSIENT = 2,   /* never kept, nor anything inward of it */
 	FRAME_INTERRUPTED = 4, /* by a signal: see struct seg_node */
+	FRAME_KEPT = 8,
 };
 
 /* One cache line.  Frames come from a pool of the thread's and are linked: walked frames become kept ones where they
@@ -75,7 +76,17 @@ struct stack_check {
 	uintptr_t value;
 };
 
-enum { STACK_CHECKS_BEFORE = 3 };
+enum { STACK_CHECKS_BEFORE = 3, STACK_MEMO_BITS = 8, STACK_MEMO_CHECKS = 6 };
+
+/* A way from a hook's caller to a kept frame: see stack_memo.h. */
+struct stack_memo {
+	uintptr_t slot, address, fp;	/* of the first frame; slot 0: none */
+	const struct stack_frame *base; /* the kept frame it led to, as it was then: */
+	uintptr_t base_slot, base_fp;
+	uint32_t base_node, node;
+	struct stack_check checks[STACK_MEMO_CHECKS]; /* of the words between, from the innermost */
+	bool fp_needed;
+};
 
 struct stack_cache {
 	/* The innermost kept frame, and the checks outward of it, ready to be compared with the next event's. */
@@ -108,6 +119,9 @@ struct stack_cache {
 		end_value; /* the word that is no return address, at which it ended; 0: none */
 	struct stack_memory memory;
 	struct unwind_cursor cursor;
+	const struct stack_memo *memo; /* that the last capture found */
+	uint32_t memo_repeats;	       /* how often before, without another between */
+	struct stack_memo memos[1 << STACK_MEMO_BITS];
 };
 
 /* Limits for all captures; once at start. */

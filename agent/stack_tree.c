@@ -14,20 +14,15 @@
 enum { BACK_NODES = 1024 }; /* nodes made writable at a time: 16 KiB */
 
 /*
- * Open addressing, linear probing.  An entry holds the whole key, so that a look-up touches one cache line and no node.
- * `key` is taken first (0: a free place), the address is stored when the node is complete.  Replaced by a larger copy
- * when it fills; readers of the old one only miss what is new.
+ * Open addressing, linear probing.  An entry is a node in the low half and, in the high half, bits of the hash of its key,
+ * so that the nodes of other keys are not looked at; 0: a free place.  Replaced by a larger copy when it fills; readers of
+ * the old one only miss what is new.
  */
-struct entry {
-	uint64_t key;	   /* parent in the high half, node in the low one */
-	uintptr_t address; /* 0: not yet; ADDRESS_GONE: of a library that was unloaded */
-};
-
 struct table {
 	uint32_t mask;
-	_Alignas(16) struct entry entries[];
+	uint64_t entries[];
 };
-#define ADDRESS_GONE (SEG_INTERRUPTED | 1)
+#define NODE_GONE UINT32_MAX /* of a library that was unloaded */
 
 static struct table *table;
 static uint32_t table_used;
@@ -56,16 +51,27 @@ static inline uint32_t *child_hint(uint32_t id)
 	return chunk ? &chunk[place.position] : NULL;
 }
 
-static inline uint32_t hash_of(uint32_t parent, uintptr_t address)
+static inline uint64_t hash_of(uint32_t parent, uintptr_t address)
 {
 	uint64_t h = (address ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
 
-	return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 15);
+	return h ^ h >> 29;
+}
+
+static inline uint64_t entry_of(uint64_t hash, uint32_t node)
+{
+	return hash << 32 | node;
+}
+
+/* The place of a key; its entry has the other bits. */
+static inline uint32_t place_of(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32);
 }
 
 static struct table *new_table(uint32_t entries)
 {
-	struct table *t = rt_map(sizeof(*t) + (size_t)entries * sizeof(struct entry));
+	struct table *t = rt_map(sizeof(*t) + (size_t)entries * sizeof(uint64_t));
 
 	if (t)
 		t->mask = entries - 1;
@@ -75,7 +81,7 @@ static struct table *new_table(uint32_t entries)
 static void delete_table(struct table *t)
 {
 	/* Other threads may be reading it still: they find it empty. */
-	rt_map_over(t, sizeof(*t) + ((size_t)t->mask + 1) * sizeof(struct entry));
+	rt_map_over(t, sizeof(*t) + ((size_t)t->mask + 1) * sizeof(uint64_t));
 }
 
 /* Makes ids up to and including `id` writable.  Under the growth lock. */
@@ -116,35 +122,35 @@ bool stack_tree_start(uint32_t buckets)
 	return table && back_nodes(0);
 }
 
-static void put(struct table *t, struct entry entry)
+static void put(struct table *t, uint32_t node)
 {
-	uint32_t i = hash_of((uint32_t)(entry.key >> 32), entry.address);
+	const struct seg_node *n = node_at(node);
+	uint64_t hash = hash_of(n->parent, n->address);
+	uint32_t i = place_of(hash);
 
-	while (t->entries[i & t->mask].key)
+	while (t->entries[i & t->mask])
 		i++;
-	t->entries[i & t->mask] = entry;
+	t->entries[i & t->mask] = entry_of(hash, node);
 }
 
 /* Doubles the table.  Nodes that other threads enter into the old one meanwhile are not found again: see the header. */
-static void grow_table(void)
+static void grow_table(struct table *old)
 {
-	struct table *old = table, *t;
+	struct table *t;
 	uint32_t kept = 0;
 
 	if (!rt_lock_try(&growth_lock))
 		return;
+	/* Not when another thread has done it: of the old table nothing is left then. */
 	if (table != old || !(t = new_table(2 * (old->mask + 1)))) {
 		rt_unlock(&growth_lock);
 		return;
 	}
 	for (uint32_t i = 0; i <= old->mask; i++) {
-		struct entry entry = {
-			.address = __atomic_load_n(&old->entries[i].address, __ATOMIC_ACQUIRE),
-			.key = __atomic_load_n(&old->entries[i].key, __ATOMIC_RELAXED),
-		};
+		uint32_t node = (uint32_t)__atomic_load_n(&old->entries[i], __ATOMIC_ACQUIRE);
 
-		if (entry.address && entry.address != ADDRESS_GONE) {
-			put(t, entry);
+		if (node && node != NODE_GONE) {
+			put(t, node);
 			kept++;
 		}
 	}
@@ -168,11 +174,10 @@ void stack_tree_forget_unloaded(void)
 {
 	forget_hints();
 	for (uint32_t i = 0; i <= table->mask; i++) {
-		struct entry *e = &table->entries[i];
+		uint32_t node = (uint32_t)table->entries[i];
 
-		if (e->address && e->address != ADDRESS_GONE &&
-		    module_unloaded(node_at((uint32_t)e->key)->module))
-			__atomic_store_n(&e->address, ADDRESS_GONE, __ATOMIC_RELEASE);
+		if (node && node != NODE_GONE && module_unloaded(node_at(node)->module))
+			__atomic_store_n(&table->entries[i], NODE_GONE, __ATOMIC_RELEASE);
 	}
 }
 
@@ -206,43 +211,50 @@ static uint32_t new_node(uint32_t parent, uintptr_t address)
 }
 
 /* While a dlclose runs, a node may be of a library that has just gone. */
-static bool still_true(uint32_t id, uintptr_t address)
+static bool still_true(const struct seg_node *node)
 {
-	return !modules_closing(modules_now()) || address == SEG_ADDRESS_CUT ||
-	       module_at_node(address) == node_at(id)->module;
+	return !modules_closing(modules_now()) || node->address == SEG_ADDRESS_CUT ||
+	       module_at_node(node->address) == node->module;
 }
 
-/* The node of an entry that was taken for the same parent; 0: it is of another address, or not complete. */
-static inline uint32_t node_of(const struct entry *e, uint64_t key, uintptr_t address)
+static inline bool is_child(uint32_t node, uint32_t parent, uintptr_t address)
 {
-	if (__atomic_load_n(&e->address, __ATOMIC_ACQUIRE) != address)
+	const struct seg_node *n = node_at(node);
+
+	return n->address == address && n->parent == parent && __builtin_expect(still_true(n), 1);
+}
+
+/* The node of an entry, if it is that of the key; 0: not. */
+static inline uint32_t node_of(uint64_t entry, uint64_t hash, uint32_t parent, uintptr_t address)
+{
+	uint32_t node = (uint32_t)entry;
+
+	if ((uint32_t)(entry >> 32) != (uint32_t)hash || node == NODE_GONE)
 		return 0;
-	return __builtin_expect(still_true((uint32_t)key, address), 1) ? (uint32_t)key : 0;
+	return is_child(node, parent, address) ? node : 0;
 }
 
 /* Adds a node, from the first place on that was found free. */
-__attribute__((noinline)) static uint32_t enter(struct table *t, uint32_t place, uint32_t parent,
-						uintptr_t address)
+__attribute__((noinline)) static uint32_t enter(struct table *t, uint32_t mask, uint32_t place,
+						uint64_t hash, uint32_t parent, uintptr_t address)
 {
 	uint32_t id = new_node(parent, address);
-	uint64_t key = (uint64_t)parent << 32 | id;
 
 	if (!id)
 		return SEG_ROOT_NONE;
-	for (uint32_t n = 0; n <= t->mask; n++, place++) {
-		struct entry *e = &t->entries[place & t->mask];
+	for (uint32_t n = 0; n <= mask; n++, place++) {
 		uint64_t seen = 0;
 		uint32_t other;
 
-		if (__atomic_compare_exchange_n(&e->key, &seen, key, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
-			/* Release: the node is complete for whoever finds it. */
-			__atomic_store_n(&e->address, address, __ATOMIC_RELEASE);
-			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) > t->mask / 2)
-				grow_table();
+		/* Release: the node is complete for whoever finds it. */
+		if (__atomic_compare_exchange_n(&t->entries[place & mask], &seen,
+						entry_of(hash, id), false, __ATOMIC_RELEASE,
+						__ATOMIC_ACQUIRE)) {
+			if (__atomic_add_fetch(&table_used, 1, __ATOMIC_RELAXED) > mask / 4 * 3)
+				grow_table(t);
 			return id;
 		}
-		other = seen >> 32 == parent ? node_of(e, seen, address) : 0;
+		other = node_of(seen, hash, parent, address);
 		if (other) {
 			__atomic_store_n(&node_at(id)->address, 0, __ATOMIC_RELAXED);
 			return other;
@@ -254,22 +266,17 @@ __attribute__((noinline)) static uint32_t enter(struct table *t, uint32_t place,
 static uint32_t look_up(uint32_t parent, uintptr_t address)
 {
 	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-	uint32_t place = hash_of(parent, address);
-
-	uint32_t mask = t->mask, last = place + mask;
+	uint64_t hash = hash_of(parent, address);
+	uint32_t place = place_of(hash), mask = t->mask, last = place + mask;
 
 	for (;; place++) {
-		const struct entry *e = &t->entries[place & mask];
-		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
+		uint64_t entry = __atomic_load_n(&t->entries[place & mask], __ATOMIC_ACQUIRE);
+		uint32_t node = entry ? node_of(entry, hash, parent, address) : 0;
 
-		if (key >> 32 == parent) {
-			uint32_t node = node_of(e, key, address);
-
-			if (__builtin_expect(node != 0, 1))
-				return node;
-		}
-		if (!key || place == last)
-			return enter(t, place, parent, address);
+		if (__builtin_expect(node != 0, 1))
+			return node;
+		if (!entry || place == last)
+			return enter(t, mask, place, hash, parent, address);
 	}
 }
 
@@ -278,12 +285,8 @@ uint32_t stack_tree_child(uint32_t parent, uintptr_t address)
 	uint32_t *hint = child_hint(parent);
 	uint32_t child = hint ? __atomic_load_n(hint, __ATOMIC_ACQUIRE) : 0;
 
-	if (child) {
-		const struct seg_node *n = node_at(child);
-
-		if (n->address == address && n->parent == parent && still_true(child, address))
-			return child;
-	}
+	if (child && is_child(child, parent, address))
+		return child;
 	child = look_up(parent, address);
 	if (hint && child)
 		__atomic_store_n(hint, child, __ATOMIC_RELEASE);

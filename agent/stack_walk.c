@@ -20,6 +20,7 @@ static void put_in_pool(struct stack_cache *c, struct stack_frame *chunk)
 {
 	for (uint32_t i = FRAMES_AT_ONCE; --i;) {
 		chunk[i].outer = c->pool;
+		chunk[i].flags = 0;
 		c->pool = &chunk[i];
 	}
 }
@@ -62,6 +63,7 @@ static inline struct stack_frame *take(struct stack_cache *c)
 
 static inline void give(struct stack_cache *c, struct stack_frame *frame)
 {
+	frame->flags = 0; /* not kept any more */
 	frame->outer = c->pool;
 	c->pool = frame;
 }

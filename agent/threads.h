@@ -31,8 +31,8 @@ struct shard {
 };
 
 struct counter_slot {
-	struct seg_counter *counter;
-	uint32_t node; /* the counter's; 0: a free slot */
+	uint32_t node; /* 0: a free slot */
+	uint32_t index;
 };
 
 /* Everything a thread knows of itself; in initial-exec TLS. */
