@@ -185,6 +185,7 @@ demo: deps
 # -- testing ----------------------------------------------------------------------------------------
 
 include test/tests.mk
+include test/bench/bench.mk
 
 # -- the rest ---------------------------------------------------------------------------------------
 
@@ -197,9 +198,11 @@ help:
 	@echo 'make demo         install what the build needs, build, record a real program, print the report'
 	@echo 'make check        install what the tests need, build, run all quick tests'
 	@echo 'make check-long   the tests on real programs, beside heaptrack and valgrind'
+	@echo 'make bench        memtrack beside other profilers on the same work, as a table; BENCH_FLAGS=--help'
+	@echo 'make bench-instr  the instructions of the agent per allocation, against a ceiling; UPDATE=1 sets that anew'
 	@echo 'make truth        the agent that checks its stacks against libunwind (test builds only)'
 	@echo 'make lint         formatting, includes, options, manuals, exports of the agent'
 	@echo 'make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR);  make uninstall'
-	@echo 'make deps, make check-deps, make clean'
+	@echo 'make deps, make check-deps, make bench-deps, make clean'
 	@echo
 	@echo 'Variables: CC CFLAGS LDFLAGS O=build V=1 DEVELOPER=1 (-Werror) SAN=address,undefined (the tool only)'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests: see test/README.  Included by the Makefile.
 #
-#   make check        everything quick: unit tests, end-to-end tests, lint
+#   make check        everything quick: unit tests, end-to-end tests, lint, the agent's instructions
 #   make check-long   real programs beside heaptrack and valgrind, the truth mode
 #   make unit, make e2e, make lint: one part of it
 
@@ -80,15 +80,24 @@ e2e: all test-programs
 lint: all
 	$(Q)MEMTRACK=$(abspath memtrack) O=$(abspath $(O)) $(PROVE) $(wildcard test/lint/*.sh)
 
+# -- the long ones ----------------------------------------------------------------------------------
+
+# Looks addresses up without memtrack around it, beside llvm-symbolizer (test/e2e/long/limits.bats).
+LOOK_UP := $(O)/test/prog/symbolize
+$(LOOK_UP): test/e2e/long/symbolize.c $(SYMBOLIZE_OBJECTS)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
+
 # -- all --------------------------------------------------------------------------------------------
 
 .PHONY: check check-long
 check: check-deps
-	@$(MAKE) --no-print-directory -j $(JOBS) all test-programs $(UNIT_BINARIES)
-	$(Q)$(E2E_ENVIRONMENT) O=$(abspath $(O)) $(PROVE) $(UNIT_BINARIES) $(wildcard test/lint/*.sh) \
-		$(wildcard test/e2e/*.bats)
+	@$(MAKE) --no-print-directory -j $(JOBS) all test-programs $(UNIT_BINARIES) $(BENCH_INSTR)
+	$(Q)$(E2E_ENVIRONMENT) $(INSTR_ENVIRONMENT) $(PROVE) $(UNIT_BINARIES) $(wildcard test/lint/*.sh) \
+		test/bench/instr.py $(wildcard test/e2e/*.bats)
 
 check-long: check-deps
 	@sh test/install.sh "to test real programs" $(LONG_PACKAGES)
-	@$(MAKE) --no-print-directory -j $(JOBS) all truth test-programs
+	@$(MAKE) --no-print-directory -j $(JOBS) all truth test-programs $(LOOK_UP)
 	$(Q)$(E2E_ENVIRONMENT) $(PROVE) -j 1 $(wildcard test/e2e/long/*.bats)
