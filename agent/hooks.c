@@ -75,6 +75,8 @@ static inline void *allocated(void *block, size_t size, const uintptr_t *frame)
 {
 	if (__builtin_expect(block != NULL, 1))
 		record_alloc(block, size, frame);
+	else /* a point may have fallen on what is no allocation: draw anew */
+		thread_self.sample_left = 0;
 	return block;
 }
 
@@ -91,10 +93,10 @@ APART void *malloc_apart(size_t size, const uintptr_t *frame)
 
 HOOK void *malloc(size_t size)
 {
-	if (is_passed_over(size))
-		return real.malloc(at_least_a_granule(size));
 	if (!is_recording())
 		return malloc_apart(size, FRAME);
+	if (is_passed_over(size))
+		return real.malloc(at_least_a_granule(size));
 	return allocated(real.malloc(at_least_a_granule(size)), size, FRAME);
 }
 

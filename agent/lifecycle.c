@@ -291,6 +291,9 @@ static bool restart_parts(struct seg_header *parent)
 	growth_lock = (struct rt_lock){ 0 };
 	modules_state = (uint32_t)modules_state;
 	threads_forget();
+	/* Children that all went on with their parent's numbers would all sample the same. */
+	thread_self.sample_left = 0;
+	thread_self.sample_random = 0;
 	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) || !modules_inherit() ||
 	    !inherit_blocks())
 		return false;
