@@ -36,7 +36,7 @@ endif
 
 COMMON := -std=gnu17 -D_GNU_SOURCE -iquote . -MMD -MP $(WARNINGS)
 
-TOOL_LIBS := -ldw -lelf -lsqlite3 -lcjson -liberty -llzma -lz
+TOOL_LIBS := -ldw -lelf -lsqlite3 -lcjson -liberty -llzma -lz -lm
 # What --version lists; empty where pkg-config does not know.
 BUILT_WITH = $(subst ; ,;,$(foreach p,libdw sqlite3 libcjson liblzma,$(p) $(shell pkg-config --modversion $(p) 2>/dev/null);))
 TOOL_FLAGS := $(COMMON) -DMEMTRACK_VERSION='"$(VERSION)"'
@@ -59,7 +59,7 @@ AGENT_LDFLAGS := -shared -Wl,-soname,libmemtrack.so -Wl,-z,defs -Wl,-z,now -Wl,-
 CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c terminal.c run.c report.c recover.c \
 	session.c program.c launch.c watch.c image.c code_map.c collect.c notes.c finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
-	recording.c recording_write.c recording_read.c model.c model_code.c model_stacks.c model_process.c sites.c rows.c text.c \
+	costs.c recording.c recording_write.c recording_read.c model.c model_code.c model_stacks.c model_process.c sites.c rows.c text.c \
 	text_table.c order.c timeline.c render.c render_text.c render_json.c render_csv.c report.c)
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)

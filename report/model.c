@@ -23,20 +23,6 @@ static void add_signed(int64_t *sum, int64_t more)
 		*sum = more < 0 ? INT64_MIN : INT64_MAX;
 }
 
-void costs_add(struct costs *sum, const struct costs *more)
-{
-	add_unsigned(&sum->allocations, more->allocations);
-	add_unsigned(&sum->allocated_bytes, more->allocated_bytes);
-	add_unsigned(&sum->frees, more->frees);
-	add_unsigned(&sum->freed_bytes, more->freed_bytes);
-	add_unsigned(&sum->temporary_allocations, more->temporary_allocations);
-	add_unsigned(&sum->reallocations, more->reallocations);
-	add_signed(&sum->peak_blocks, more->peak_blocks);
-	add_signed(&sum->peak_bytes, more->peak_bytes);
-	add_signed(&sum->leaked_blocks, more->leaked_blocks);
-	add_signed(&sum->leaked_bytes, more->leaked_bytes);
-}
-
 static int keep_sample(struct rows *rows)
 {
 	struct loader *loader = rows->loader;
@@ -173,6 +159,8 @@ static void add_process_totals(struct model_totals *t, const struct model_proces
 	add_unsigned(&t->unattributed, rec->unattributed);
 	add_unsigned(&t->truncated_events, rec->truncated_events);
 	add_unsigned(&t->threads, rec->threads);
+	if (rec->sample_mean > t->sample_mean)
+		t->sample_mean = rec->sample_mean;
 }
 
 /* No stack at all is counted as an unattributed allocation, not as a short stack. */

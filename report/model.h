@@ -81,6 +81,7 @@ struct model_totals {
 	int64_t peak_rss_bytes;
 	uint32_t stacks, truncated_stacks;
 	uint32_t processes;
+	int64_t sample_mean; /* the largest of the processes' own; 0: all figures are exact */
 };
 
 struct model {
@@ -130,7 +131,5 @@ static inline const char *model_text(const struct model *model, uint32_t id)
 {
 	return pool_text(&model->strings, id);
 }
-
-void costs_add(struct costs *sum, const struct costs *more);
 
 #endif

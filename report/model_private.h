@@ -59,6 +59,9 @@ void rows_close(struct rows *rows);
 /* "cannot read 'x.dat': damaged: TABLE WHAT". */
 int rows_damaged(const struct rows *rows, const char *what);
 
+/* Is there anything of that name?  Tables that came later than the first recordings may be missing. */
+bool rows_exist(struct loader *loader, const char *table);
+
 int loader_no_memory(struct loader *loader);
 /* Maps the next row id; *error is set when `row` is not dense or memory ends. */
 int id_map_add(struct rows *rows, struct id_map *map, int64_t row, uint32_t id)

@@ -118,6 +118,38 @@ static int load_arguments(struct loader *loader)
 	return error;
 }
 
+static int add_sampling(struct rows *rows, int64_t last)
+{
+	const int64_t *v = rows->values;
+	uint32_t process;
+	int error = id_map_get(rows, &rows->loader->processes, v[0], &process);
+	if (error)
+		return error;
+	if (!process || v[0] <= last)
+		return rows_damaged(rows, "rows are out of order");
+	if (v[1] <= 0)
+		return rows_damaged(rows, "a number of bytes is not positive");
+	rows->loader->model->processes[process - 1].rec.sample_mean = v[1];
+	return 0;
+}
+
+/* Which processes were sampled.  Before the processes are numbered: rows follow their ids. */
+static int load_sampling(struct loader *loader)
+{
+	struct rows rows;
+	int64_t last = 0;
+	if (!rows_exist(loader, "sampling"))
+		return 0;
+	int error = rows_open(&rows, loader, "sampling",
+			      "SELECT process, mean_bytes FROM sampling NOT INDEXED");
+	while (!error && (error = rows_next(&rows)) > 0) {
+		error = add_sampling(&rows, last);
+		last = rows.values[0];
+	}
+	rows_close(&rows);
+	return error;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct model_process *p = a, *q = b;
@@ -154,6 +186,8 @@ int model_load_processes(struct loader *loader)
 	rows_close(&rows);
 	if (!error)
 		error = load_arguments(loader);
+	if (!error)
+		error = load_sampling(loader);
 	if (!error)
 		number_processes(loader);
 	return error;

@@ -6,6 +6,7 @@
  * changes.
  */
 #include <errno.h>
+#include <float.h>
 #include <string.h>
 
 #include "report/model_private.h"
@@ -72,7 +73,34 @@ static int map_node(const struct rows *rows, int64_t row, uint32_t *node)
 	return 0;
 }
 
-static int add_stack(struct rows *rows)
+/* The figures of the row of variances at hand.  A number that is none, NaN, is stored as NULL. */
+static int read_variances(const struct rows *rows, struct cost_variances *variances)
+{
+	double v[10];
+	for (int i = 0; i < 10; i++) {
+		int type = sqlite3_column_type(rows->statement, i + 3);
+		v[i] = sqlite3_column_double(rows->statement, i + 3);
+		if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !(v[i] >= 0) ||
+		    v[i] > DBL_MAX)
+			return rows_damaged(rows, "a variance is out of range");
+	}
+	*variances = (struct cost_variances){ v[0], v[1], v[2], v[3], v[4],
+					      v[5], v[6], v[7], v[8], v[9] };
+	return 0;
+}
+
+/* The next row of variances must be that of this stack. */
+static int take_variances(struct rows *rows, const int64_t *key, struct cost_variances *variances)
+{
+	int error = rows->statement ? rows_next(rows) : 0;
+	if (error < 0)
+		return error;
+	if (!error || memcmp(rows->values, key, 3 * sizeof(*key)) != 0)
+		return rows_damaged(rows, "the rows are not those of the stacks");
+	return read_variances(rows, variances);
+}
+
+static int add_stack(struct rows *rows, struct rows *variances)
 {
 	struct loader *loader = rows->loader;
 	const int64_t *v = rows->values;
@@ -106,17 +134,45 @@ static int add_stack(struct rows *rows)
 		.leaked_bytes = v[12],
 	};
 	struct model_process *owner = &loader->model->processes[process - 1];
+	if (owner->rec.sample_mean)
+		error = take_variances(variances, v, &stack.costs.variances);
+	if (error)
+		return error;
 	costs_add(&owner->costs, &stack.costs);
 	owner->stacks++;
 	return owner->selected ? keep_stack(loader, &stack) : 0;
 }
 
+static int open_variances(struct rows *rows, struct loader *loader)
+{
+	*rows = (struct rows){ .loader = loader, .table = "variance" };
+	if (!rows_exist(loader, "variance"))
+		return 0;
+	int error = rows_open(
+		rows, loader, "variance",
+		"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
+		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
+		" leaked_bytes FROM variance");
+	rows->other_columns = 0x3ff << 3;
+	return error;
+}
+
+/* After the last stack there must be none. */
+static int end_variances(struct rows *rows)
+{
+	int more = rows->statement ? rows_next(rows) : 0;
+	return more > 0 ? rows_damaged(rows, "the rows are not those of the stacks") : more;
+}
+
 /* Keys must rise: rows that come twice would be counted twice. */
 static int load_stacks(struct loader *loader)
 {
-	struct rows rows;
+	struct rows rows, variances;
 	int64_t last[3] = { -1, -1, -1 };
-	int error = rows_open(
+	int error = open_variances(&variances, loader);
+	if (error)
+		return error;
+	error = rows_open(
 		&rows, loader, "stack",
 		"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
 		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
@@ -127,9 +183,13 @@ static int load_stacks(struct loader *loader)
 			     : v[1] != last[1] ? v[1] > last[1]
 					       : v[2] > last[2];
 		memcpy(last, v, sizeof(last));
-		error = rises ? add_stack(&rows) : rows_damaged(&rows, "rows are out of order");
+		error = rises ? add_stack(&rows, &variances)
+			      : rows_damaged(&rows, "rows are out of order");
 	}
+	if (!error)
+		error = end_variances(&variances);
 	rows_close(&rows);
+	rows_close(&variances);
 	return error;
 }
 
@@ -139,6 +199,7 @@ static void *load_beside(void *context)
 	job->error = rec_open(&job->loader.rec, job->beside->rec->path, &job->diag);
 	if (job->error)
 		return NULL;
+	sqlite3_db_config(job->loader.rec->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	job->error = load_stacks(&job->loader);
 	rec_close(job->loader.rec);
 	return NULL;

@@ -64,6 +64,7 @@ void rec_free(struct recording *rec)
 		sqlite3_finalize(rec->statements[i]);
 	rec_close_database(rec);
 	pool_release(&rec->strings);
+	free(rec->sampled);
 	free(rec->temp_path);
 	free(rec->path);
 	free(rec);

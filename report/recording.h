@@ -24,6 +24,20 @@ typedef struct {
 	int64_t v;
 } rec_id; /* a row id; 0 = none */
 
+/* The variances of figures that are estimates, by the names of the figures: the squares of their standard errors. */
+struct cost_variances {
+	double allocations;
+	double allocated_bytes;
+	double frees;
+	double freed_bytes;
+	double temporary_allocations;
+	double reallocations;
+	double peak_blocks;
+	double peak_bytes;
+	double leaked_blocks;
+	double leaked_bytes;
+};
+
 /* What a set of allocations cost.  Σ over stacks equals the process's totals. */
 struct costs {
 	uint64_t allocations;
@@ -36,7 +50,11 @@ struct costs {
 	int64_t peak_bytes;
 	int64_t leaked_blocks; /* live when the process ended */
 	int64_t leaked_bytes;
+	struct cost_variances variances; /* all 0 where every allocation was recorded */
 };
+
+/* Sums stay at the largest value that there is. */
+void costs_add(struct costs *sum, const struct costs *more);
 
 /* Why the outermost frame of a stack is the outermost. */
 enum stack_end {
@@ -73,6 +91,8 @@ struct rec_process {
 	uint64_t threads;	   /* threads that allocated or freed */
 	int64_t peak_rss_bytes;
 	const char *notes; /* one line a note, for people: limits that bit in this run; NULL none */
+	/* Bytes per sample: allocations were sampled, and all costs are estimates.  0: every allocation was recorded. */
+	int64_t sample_mean;
 };
 
 struct rec_module {
@@ -117,7 +137,7 @@ int rec_add_location(struct recording *rec, rec_id module, uint64_t address,
 int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *id,
 		 struct diag *diag) __attribute__((warn_unused_result));
 /* The costs of one stack (named by its innermost node; 0 = no stack known) in one process.  Added at most
- * once for each (process, node, end). */
+ * once for each (process, node, end).  The variances are written when the process was sampled. */
 int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
 		  const struct costs *costs, struct diag *diag) __attribute__((warn_unused_result));
 int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *sample,

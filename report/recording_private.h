@@ -21,6 +21,8 @@ enum rec_statement {
 	REC_INSERT_NODE,
 	REC_INSERT_STACK,
 	REC_INSERT_SAMPLE,
+	REC_INSERT_SAMPLING,
+	REC_INSERT_VARIANCE,
 	REC_STATEMENTS,
 };
 
@@ -40,6 +42,8 @@ struct recording {
 	struct pool strings;
 	int64_t strings_written;		      /* pool ids up to here are rows */
 	int64_t processes, modules, locations, nodes; /* ids given out */
+	bool *sampled;				      /* by process id */
+	size_t sampled_room;
 	int failed; /* the first error: no later call may hide it */
 	struct diag failure;
 };

@@ -35,6 +35,8 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_NODE] = "INSERT INTO node VALUES (?,?,?)",
 	[REC_INSERT_STACK] = "INSERT INTO stack VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_SAMPLE] = "INSERT INTO sample VALUES (?,?,?,?,?)",
+	[REC_INSERT_SAMPLING] = "INSERT INTO sampling VALUES (?,?)",
+	[REC_INSERT_VARIANCE] = "INSERT INTO variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
 /* Keeps the first failure: what follows from it is no news. */
@@ -341,6 +343,20 @@ static int add_argv(struct recording *rec, int64_t process, const char *const *a
 	return 0;
 }
 
+static int add_sampling(struct recording *rec, int64_t process, int64_t mean, struct diag *diag)
+{
+	const int64_t values[] = { process, mean };
+	bool *sampled =
+		array_grow(rec->sampled, &rec->sampled_room, (size_t)process + 1, sizeof(*sampled));
+	if (!sampled) {
+		diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
+		return fail(rec, -ENOMEM, diag);
+	}
+	rec->sampled = sampled;
+	sampled[process] = mean > 0;
+	return mean > 0 ? INSERT(rec, REC_INSERT_SAMPLING, values, diag) : 0;
+}
+
 int rec_add_process(struct recording *rec, const struct rec_process *p, rec_id *id,
 		    struct diag *diag)
 {
@@ -386,7 +402,8 @@ int rec_add_process(struct recording *rec, const struct rec_process *p, rec_id *
 	if (error)
 		return error;
 	id->v = ++rec->processes;
-	return add_argv(rec, id->v, p->argv, diag);
+	error = add_sampling(rec, id->v, p->sample_mean, diag);
+	return error ? error : add_argv(rec, id->v, p->argv, diag);
 }
 
 int rec_add_module(struct recording *rec, const struct rec_module *module, rec_id *id,
@@ -464,6 +481,25 @@ int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *
 	return error;
 }
 
+static int add_variances(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
+			 const struct cost_variances *v, struct diag *diag)
+{
+	sqlite3_stmt *statement = rec->statements[REC_INSERT_VARIANCE];
+	const double values[] = {
+		v->allocations,		  v->allocated_bytes, v->frees,	      v->freed_bytes,
+		v->temporary_allocations, v->reallocations,   v->peak_blocks, v->peak_bytes,
+		v->leaked_blocks,	  v->leaked_bytes,
+	};
+	if (!rec->db)
+		return 0;
+	sqlite3_bind_int64(statement, 1, process.v);
+	sqlite3_bind_int64(statement, 2, node.v);
+	sqlite3_bind_int64(statement, 3, end);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		sqlite3_bind_double(statement, (int)i + 4, values[i]);
+	return run_statement(rec, statement, diag);
+}
+
 int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
 		  const struct costs *c, struct diag *diag)
 {
@@ -489,7 +525,10 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		c->leaked_blocks,
 		c->leaked_bytes,
 	};
-	return INSERT(rec, REC_INSERT_STACK, values, diag);
+	error = INSERT(rec, REC_INSERT_STACK, values, diag);
+	if (!error && rec->sampled[process.v])
+		error = add_variances(rec, process, node, end, &c->variances, diag);
+	return error;
 }
 
 int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *s,

@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct json {
 	const struct report *report;
 	const struct model *model;
 	FILE *out;
+	unsigned errors;    /* how many standard errors an object has so far */
 	char **frame_texts; /* by location: its frames as JSON, made when first needed */
 	int error;	    /* -ENOMEM once memory ended */
 };
@@ -150,6 +152,40 @@ static void put_process(struct json *j, const struct model_process *process)
 	put(j, "}");
 }
 
+/* "KEY": the standard error, after a comma when it is not the first. */
+static void put_error(struct json *j, const char *key, double variance)
+{
+	fprintf(j->out, "%s\"%s\": %.3f", j->errors++ ? ", " : "", key, sqrt(variance));
+}
+
+static void begin_errors(struct json *j)
+{
+	put(j, ", \"standard_errors\": {");
+	j->errors = 0;
+}
+
+/* Of the figures that put_costs writes. */
+static void put_cost_errors(struct json *j, const struct cost_variances *v)
+{
+	put_error(j, "allocations", v->allocations);
+	put_error(j, "allocated_bytes", v->allocated_bytes);
+	put_error(j, "peak_bytes", v->peak_bytes);
+	put_error(j, "peak_blocks", v->peak_blocks);
+	put_error(j, "leaked_bytes", v->leaked_bytes);
+	put_error(j, "leaked_blocks", v->leaked_blocks);
+	put_error(j, "temporary_allocations", v->temporary_allocations);
+}
+
+static void put_total_errors(struct json *j, const struct cost_variances *v)
+{
+	begin_errors(j);
+	put_cost_errors(j, v);
+	put_error(j, "frees", v->frees);
+	put_error(j, "freed_bytes", v->freed_bytes);
+	put_error(j, "reallocations", v->reallocations);
+	put(j, "}");
+}
+
 static void put_process_row(struct json *j, const struct model_process *process)
 {
 	fprintf(j->out, "{\"id\": %" PRIu32 ", ", process->number);
@@ -164,8 +200,17 @@ static void put_process_row(struct json *j, const struct model_process *process)
 	put_command(j, process);
 	fprintf(j->out,
 		", \"peak_bytes\": %" PRId64 ", \"leaked_bytes\": %" PRId64
-		", \"allocations\": %" PRIu64 "}",
+		", \"allocations\": %" PRIu64,
 		process->rec.peak_bytes, process->costs.leaked_bytes, process->costs.allocations);
+	if (process->rec.sample_mean) {
+		const struct cost_variances *v = &process->costs.variances;
+		begin_errors(j);
+		put_error(j, "peak_bytes", v->peak_bytes);
+		put_error(j, "leaked_bytes", v->leaked_bytes);
+		put_error(j, "allocations", v->allocations);
+		put(j, "}");
+	}
+	put(j, "}");
 }
 
 static void put_processes(struct json *j)
@@ -198,9 +243,22 @@ static void put_totals(struct json *j)
 		", \"double_frees\": %" PRIu64 ", \"dropped_events\": %" PRIu64
 		", \"unattributed_allocations\": %" PRIu64 ", \"truncated_stacks\": %" PRIu32
 		",\n    \"stacks\": %" PRIu32 ", \"threads\": %" PRIu64
-		", \"peak_rss_bytes\": %" PRId64 "}",
+		", \"peak_rss_bytes\": %" PRId64,
 		t->peak_error_bytes, t->unknown_frees, t->double_frees, t->dropped_events,
 		t->unattributed, t->truncated_stacks, t->stacks, t->threads, t->peak_rss_bytes);
+	if (t->sample_mean)
+		put_total_errors(j, &c->variances);
+	put(j, "}");
+}
+
+/* Are the figures estimates? */
+static void put_sampling(struct json *j)
+{
+	int64_t mean = j->model->totals.sample_mean;
+	if (mean)
+		fprintf(j->out, "\"sampled\": true, \"sample_bytes\": %" PRId64, mean);
+	else
+		put(j, "\"sampled\": false, \"sample_bytes\": null");
 }
 
 static void put_costs(struct json *j, const struct costs *c)
@@ -212,6 +270,11 @@ static void put_costs(struct json *j, const struct costs *c)
 		", \"temporary_allocations\": %" PRIu64,
 		c->allocations, c->allocated_bytes, c->peak_bytes, c->peak_blocks, c->leaked_bytes,
 		c->leaked_blocks, c->temporary_allocations);
+	if (!j->model->totals.sample_mean)
+		return;
+	begin_errors(j);
+	put_cost_errors(j, &c->variances);
+	put(j, "}");
 }
 
 static cJSON *string_or_null(const char *text)
@@ -365,7 +428,9 @@ int render_json(const struct report *report)
 	j.frame_texts = calloc(j.model->location_count + 1, sizeof(*j.frame_texts));
 	if (!j.frame_texts)
 		return -ENOMEM;
-	put(&j, "{ \"memtrack\": \"" MEMTRACK_VERSION "\", \"schema\": 1,\n  \"process\": ");
+	put(&j, "{ \"memtrack\": \"" MEMTRACK_VERSION "\", \"schema\": 1, ");
+	put_sampling(&j);
+	put(&j, ",\n  \"process\": ");
 	put_process(&j, report_single_process(j.model));
 	put(&j, ",\n  \"processes\": ");
 	put_processes(&j);

@@ -160,19 +160,36 @@ static void put_processes(struct text *t)
 	fputs(" summed\n", t->out);
 }
 
+/* That and how the figures are not exact; what is not known at all then. */
+static void put_sampling(struct text *t)
+{
+	char mean[UNITS_TEXT];
+	struct sentence s;
+	if (!t->sampled || !sentence_open(t, &s))
+		return;
+	fprintf(s.stream,
+		"one allocation per %s. All figures below are estimates, %s their standard error. "
+		"Unknown and double frees cannot be told.",
+		units_size(mean, t->model->totals.sample_mean), t->utf8 ? "±" : "+-");
+	sentence_print(t, &s, "Sampled", TEXT_PLAIN);
+}
+
 static void put_peak(struct text *t)
 {
 	const struct model_totals *totals = &t->model->totals;
-	char size[UNITS_TEXT], blocks[UNITS_TEXT], time[UNITS_TEXT];
+	const struct costs *c = &totals->costs;
+	char size[UNITS_TEXT], blocks[UNITS_TEXT], time[UNITS_TEXT], error[TEXT_ERROR];
 	struct sentence s;
 	if (!sentence_open(t, &s))
 		return;
-	fprintf(s.stream, "%s", units_size(size, totals->costs.peak_bytes));
+	fprintf(s.stream, "%s%s", units_size(size, c->peak_bytes),
+		text_error(t, error, (double)c->peak_bytes, c->variances.peak_bytes));
 	if (totals->peak_error_bytes)
-		fprintf(s.stream, " (%s %s)", t->utf8 ? "±" : "+/-",
-			units_size(size, totals->peak_error_bytes));
-	fprintf(s.stream, " in %s block%s", units_signed_count(blocks, totals->costs.peak_blocks),
-		totals->costs.peak_blocks == 1 ? "" : "s");
+		fprintf(s.stream, " (%s%s %s)", t->sampled ? "threads: " : "",
+			t->utf8 ? "±" : "+/-", units_size(size, totals->peak_error_bytes));
+	fprintf(s.stream, " in %s%s block%s", units_signed_count(blocks, c->peak_blocks),
+		text_error(t, error, (double)c->peak_blocks, c->variances.peak_blocks),
+		c->peak_blocks == 1 ? "" : "s");
 	if (totals->processes == 1)
 		fprintf(s.stream, " after %s", units_duration(time, totals->peak_time_ns));
 	else
@@ -186,15 +203,18 @@ static void put_peak(struct text *t)
 static void put_leaked(struct text *t)
 {
 	const struct costs *c = &t->model->totals.costs;
-	char size[UNITS_TEXT], blocks[UNITS_TEXT];
+	const struct cost_variances *v = &c->variances;
+	char size[UNITS_TEXT], blocks[UNITS_TEXT], errors[2][TEXT_ERROR];
 	struct sentence s;
 	if (!sentence_open(t, &s))
 		return;
 	if (c->leaked_bytes == 0 && c->leaked_blocks == 0)
-		fputs("nothing", s.stream);
+		fputs(t->sampled ? "nothing among the samples" : "nothing", s.stream);
 	else
-		fprintf(s.stream, "%s in %s block%s", units_size(size, c->leaked_bytes),
+		fprintf(s.stream, "%s%s in %s%s block%s", units_size(size, c->leaked_bytes),
+			text_error(t, errors[0], (double)c->leaked_bytes, v->leaked_bytes),
 			units_signed_count(blocks, c->leaked_blocks),
+			text_error(t, errors[1], (double)c->leaked_blocks, v->leaked_blocks),
 			c->leaked_blocks == 1 ? "" : "s");
 	sentence_print(t, &s, "Leaked", TEXT_PLAIN);
 }
@@ -203,12 +223,15 @@ static void put_total(struct text *t)
 {
 	const struct model_totals *totals = &t->model->totals;
 	const struct costs *c = &totals->costs;
-	char count[UNITS_TEXT], size[UNITS_TEXT], share[UNITS_TEXT];
+	const struct cost_variances *v = &c->variances;
+	char count[UNITS_TEXT], size[UNITS_TEXT], share[UNITS_TEXT], errors[2][TEXT_ERROR];
 	struct sentence s;
 	if (!sentence_open(t, &s))
 		return;
-	fprintf(s.stream, "%s allocation%s of %s", units_count(count, c->allocations),
-		c->allocations == 1 ? "" : "s", units_size(size, (int64_t)c->allocated_bytes));
+	fprintf(s.stream, "%s%s allocation%s of %s%s", units_count(count, c->allocations),
+		text_error(t, errors[0], (double)c->allocations, v->allocations),
+		c->allocations == 1 ? "" : "s", units_size(size, (int64_t)c->allocated_bytes),
+		text_error(t, errors[1], (double)c->allocated_bytes, v->allocated_bytes));
 	if (c->allocations)
 		fprintf(s.stream, ", %s temporary",
 			units_percent(share, (int64_t)c->temporary_allocations,
@@ -376,13 +399,15 @@ static const struct model_process *largest_unselected(const struct model *model)
 static void add_largest(struct text *t, struct sentence *s)
 {
 	const struct model_process *largest = largest_unselected(t->model);
-	char size[UNITS_TEXT];
+	char size[UNITS_TEXT], error[TEXT_ERROR];
 	if (!largest)
 		return;
 	const char *executable = model_text(t->model, largest->executable);
-	fprintf(s->stream, "; the largest is --process %" PRIu32 " (%s, peak %s)", largest->number,
-		executable ? path_base(executable) : "?",
-		units_size(size, largest->rec.peak_bytes));
+	fprintf(s->stream, "; the largest is --process %" PRIu32 " (%s, peak %s%s)",
+		largest->number, executable ? path_base(executable) : "?",
+		units_size(size, largest->rec.peak_bytes),
+		text_error(t, error, (double)largest->rec.peak_bytes,
+			   largest->costs.variances.peak_bytes));
 }
 
 static void put_process_hint(struct text *t)
@@ -447,6 +472,7 @@ int render_text(const struct report *report)
 		.color = o->color,
 		.utf8 = o->utf8,
 		.full_paths = o->full_paths,
+		.sampled = report->model->totals.sample_mean != 0,
 		.ellipsis = o->utf8 ? "…" : "...",
 	};
 	const struct model_process *single = report_single_process(t.model);
@@ -454,6 +480,7 @@ int render_text(const struct report *report)
 		put_process(&t, single);
 	else
 		put_processes(&t);
+	put_sampling(&t);
 	put_peak(&t);
 	put_leaked(&t);
 	put_total(&t);

@@ -16,6 +16,20 @@ int rows_open(struct rows *rows, struct loader *loader, const char *table, const
 	return 0;
 }
 
+bool rows_exist(struct loader *loader, const char *table)
+{
+	sqlite3_stmt *statement = NULL;
+	bool found = false;
+	if (sqlite3_prepare_v2(loader->rec->db,
+			       "SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE", -1,
+			       &statement, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+		found = sqlite3_step(statement) == SQLITE_ROW;
+	}
+	sqlite3_finalize(statement);
+	return found;
+}
+
 void rows_close(struct rows *rows)
 {
 	sqlite3_finalize(rows->statement);

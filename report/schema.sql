@@ -115,6 +115,30 @@ CREATE TABLE sample (
 	rss_bytes INTEGER NOT NULL
 );
 
+-- Of processes whose allocations were sampled only: bytes per sample.  Their costs are estimates.
+CREATE TABLE sampling (
+	process INTEGER PRIMARY KEY,
+	mean_bytes INTEGER NOT NULL
+);
+
+-- The variances of these estimates, one row for each row of stack.  What is 0 is exact.
+CREATE TABLE variance (
+	process INTEGER NOT NULL,
+	node INTEGER NOT NULL,
+	end INTEGER NOT NULL,
+	allocations REAL NOT NULL,
+	allocated_bytes REAL NOT NULL,
+	frees REAL NOT NULL,
+	freed_bytes REAL NOT NULL,
+	temporary_allocations REAL NOT NULL,
+	reallocations REAL NOT NULL,
+	peak_blocks REAL NOT NULL,
+	peak_bytes REAL NOT NULL,
+	leaked_blocks REAL NOT NULL,
+	leaked_bytes REAL NOT NULL,
+	PRIMARY KEY (process, node, end)
+) WITHOUT ROWID;
+
 -- One row a process image: who it was and what it cost.
 CREATE VIEW totals AS
 SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,
@@ -157,6 +181,15 @@ SELECT process, function, file, module, count(*) AS stacks, sum(allocations) AS 
        sum(peak_blocks) AS peak_blocks, sum(peak_bytes) AS peak_bytes, sum(leaked_blocks) AS leaked_blocks,
        sum(leaked_bytes) AS leaked_bytes
 FROM stacks GROUP BY process, function, file, module;
+
+-- Standard errors of the costs by stack, of sampled processes.
+CREATE VIEW stack_errors AS
+SELECT process, node AS stack, end, sqrt(allocations) AS allocations, sqrt(allocated_bytes) AS allocated_bytes,
+       sqrt(frees) AS frees, sqrt(freed_bytes) AS freed_bytes,
+       sqrt(temporary_allocations) AS temporary_allocations, sqrt(reallocations) AS reallocations,
+       sqrt(peak_blocks) AS peak_blocks, sqrt(peak_bytes) AS peak_bytes, sqrt(leaked_blocks) AS leaked_blocks,
+       sqrt(leaked_bytes) AS leaked_bytes
+FROM variance;
 
 -- Heap over time, times in seconds.
 CREATE VIEW timeline AS

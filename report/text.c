@@ -10,6 +10,7 @@
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
+#include "report/units.h"
 #include "report/utf8.h"
 
 void text_put(struct text *t, enum text_style style, const char *string)
@@ -93,6 +94,16 @@ void text_paragraph(struct text *t, const char *label, enum text_style style, co
 	}
 	fputc('\n', t->out);
 	free(clean);
+}
+
+const char *text_error(const struct text *t, char *cell, double value, double variance)
+{
+	cell[0] = '\0';
+	if (t->sampled && (value != 0 || variance != 0)) {
+		cell[0] = ' ';
+		units_error(cell + 1, value, variance, t->utf8);
+	}
+	return cell;
 }
 
 static char *print_place(struct text *t, const char *file, uint32_t line)

@@ -30,6 +30,7 @@ struct text {
 	FILE *out;
 	size_t width; /* SIZE_MAX: no limit */
 	bool color, utf8, full_paths;
+	bool sampled;	      /* figures are estimates: each is shown with its standard error */
 	const char *ellipsis; /* "…", or its ASCII stand-in */
 	int error;	      /* -ENOMEM once memory ended: the output is then not whole */
 };
@@ -60,6 +61,13 @@ struct text_label text_site_label(struct text *t, const struct site *site);
 void text_label_put(struct text *t, enum text_style style, const struct text_label *label,
 		    size_t columns);
 void text_label_release(struct text_label *label);
+
+/*
+ * " ±4.2%" after an estimate; "" after an exact figure, and after a nothing that
+ * rests on no sample.  `cell`: TEXT_ERROR bytes.
+ */
+#define TEXT_ERROR 40
+const char *text_error(const struct text *t, char *cell, double value, double variance);
 
 void text_table(struct text *t);
 

@@ -3,6 +3,7 @@
  * The table of a text report: a line for each site and, under it, its heaviest
  * stacks.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,17 +83,43 @@ static const char *format_cell(char *cell, const struct costs *c, enum column co
 	return "";
 }
 
-/* What the sort key counts, said in words: "6.0 MiB" or "600,000 allocations". */
-static const char *format_cost(char *text, size_t size, const struct costs *costs,
-			       enum report_sort sort)
+/* The standard error of a cell, with the blank before it; "" when the figure has none. */
+static const char *format_error(const struct text *t, char *cell, const struct costs *c,
+				enum column column)
 {
-	char number[UNITS_TEXT];
+	const struct cost_variances *v = &c->variances;
+	switch (column) {
+	case COLUMN_PEAK:
+		return text_error(t, cell, (double)c->peak_bytes, v->peak_bytes);
+	case COLUMN_LEAKED:
+		return text_error(t, cell, (double)c->leaked_bytes, v->leaked_bytes);
+	case COLUMN_LEAKED_BLOCKS:
+		return text_error(t, cell, (double)c->leaked_blocks, v->leaked_blocks);
+	case COLUMN_ALLOCATED:
+		return text_error(t, cell, (double)c->allocated_bytes, v->allocated_bytes);
+	case COLUMN_ALLOCATIONS:
+		return text_error(t, cell, (double)c->allocations, v->allocations);
+	case COLUMN_TEMPORARY:
+		return text_error(t, cell, (double)c->temporary_allocations,
+				  v->temporary_allocations);
+	case COLUMN_TEMPORARY_SHARE:
+		break;
+	}
+	return "";
+}
+
+/* What the sort key counts, said in words: "6.0 MiB" or "600,000 allocations". */
+static const char *format_cost(const struct text *t, char *text, size_t size,
+			       const struct costs *costs, enum report_sort sort)
+{
+	char number[UNITS_TEXT], cell[TEXT_ERROR];
 	int64_t cost = sites_cost(costs, sort);
+	const char *error = format_error(t, cell, costs, layouts[sort].first);
 	if (sort == REPORT_SORT_ALLOCATIONS || sort == REPORT_SORT_TEMPORARY)
-		snprintf(text, size, "%s %sallocation%s", units_signed_count(number, cost),
+		snprintf(text, size, "%s%s %sallocation%s", units_signed_count(number, cost), error,
 			 sort == REPORT_SORT_TEMPORARY ? "temporary " : "", cost == 1 ? "" : "s");
 	else
-		snprintf(text, size, "%s", units_size(number, cost));
+		snprintf(text, size, "%s%s", units_size(number, cost), error);
 	return text;
 }
 
@@ -121,11 +148,35 @@ static size_t room_after(const struct text *t, size_t column, size_t least)
 	return t->width > column + least ? t->width - column : least;
 }
 
-static size_t site_column(enum report_sort sort)
+/* Columns that a cell's standard error takes, a blank included: " ±>100%". */
+static int error_width(const struct text *t, enum column column)
 {
-	return (size_t)(columns[layouts[sort].first].width + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 +
-			columns[layouts[sort].second].width + 1 +
-			columns[layouts[sort].third].width + 2);
+	return t->sampled && column != COLUMN_TEMPORARY_SHARE ? (t->utf8 ? 7 : 8) : 0;
+}
+
+static size_t column_width(const struct text *t, enum column column)
+{
+	return (size_t)(columns[column].width + error_width(t, column));
+}
+
+static size_t full_width(const struct text *t, enum report_sort sort)
+{
+	return column_width(t, layouts[sort].first) + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 +
+	       column_width(t, layouts[sort].second) + 1 + column_width(t, layouts[sort].third) + 2;
+}
+
+/* With standard errors, a narrow line has no room for the bar and the third column. */
+static bool is_narrow(const struct text *t, enum report_sort sort)
+{
+	return t->sampled && t->width < full_width(t, sort) + SITE_WIDTH_MIN;
+}
+
+/* Where the sites' names begin. */
+static size_t site_column(const struct text *t, enum report_sort sort)
+{
+	size_t full = full_width(t, sort);
+	return is_narrow(t, sort) ? full - 1 - BAR_WIDTH - 1 - column_width(t, layouts[sort].third)
+				  : full;
 }
 
 /* What a row is about: as a heading, and counted. */
@@ -143,36 +194,67 @@ static const struct {
 	[REPORT_BY_PROCESS] = { "Process", "process", "processes" },
 };
 
+static void put_title(FILE *line, const struct text *t, enum column column)
+{
+	fprintf(line, "%*s%*s", columns[column].width, columns[column].title,
+		error_width(t, column), "");
+}
+
 static void put_heading(struct text *t)
 {
 	enum report_sort sort = t->report->options->sort;
-	char line[160];
-	snprintf(line, sizeof(line), "%*s %*s %*s %*s %*s  %s", columns[layouts[sort].first].width,
-		 columns[layouts[sort].first].title, SHARE_WIDTH, "Share", BAR_WIDTH, "",
-		 columns[layouts[sort].second].width, columns[layouts[sort].second].title,
-		 columns[layouts[sort].third].width, columns[layouts[sort].third].title,
-		 row_names[t->report->options->by].title);
+	bool narrow = is_narrow(t, sort);
+	char line[160] = "";
+	FILE *out = fmemopen(line, sizeof(line), "w");
+	if (!out) {
+		t->error = -ENOMEM;
+		return;
+	}
+	put_title(out, t, layouts[sort].first);
+	fprintf(out, " %*s%*s ", SHARE_WIDTH, "Share", narrow ? 0 : BAR_WIDTH + 1, "");
+	put_title(out, t, layouts[sort].second);
+	if (!narrow) {
+		fputc(' ', out);
+		put_title(out, t, layouts[sort].third);
+	}
+	fprintf(out, "  %s", row_names[t->report->options->by].title);
+	fclose(out);
 	fputc('\n', t->out);
 	text_put(t, TEXT_BOLD, line);
 	fputc('\n', t->out);
 }
 
+/* The figure to the right, its standard error to the left: the columns of both stay straight. */
+static void put_cell(struct text *t, const struct site *site, enum column column)
+{
+	char cell[UNITS_TEXT], error[TEXT_ERROR];
+	fprintf(t->out, "%*s", columns[column].width, format_cell(cell, &site->costs, column));
+	const char *shown = format_error(t, error, &site->costs, column);
+	fputs(shown, t->out);
+	text_spaces(t, (size_t)error_width(t, column) - utf8_width(shown));
+}
+
 static void put_row(struct text *t, const struct site *site)
 {
-	char cell[UNITS_TEXT], share[UNITS_TEXT];
+	char share[UNITS_TEXT];
 	enum report_sort sort = t->report->options->sort;
+	bool narrow = is_narrow(t, sort);
 	int64_t whole = sites_cost(&t->model->totals.costs, sort);
 	int64_t part = sites_cost(&site->costs, sort);
-	fprintf(t->out, "%*s %*s ", columns[layouts[sort].first].width,
-		format_cell(cell, &site->costs, layouts[sort].first), SHARE_WIDTH,
-		units_percent(share, part, whole));
-	put_bar(t, part, whole);
-	fprintf(t->out, " %*s", columns[layouts[sort].second].width,
-		format_cell(cell, &site->costs, layouts[sort].second));
-	fprintf(t->out, " %*s  ", columns[layouts[sort].third].width,
-		format_cell(cell, &site->costs, layouts[sort].third));
+	put_cell(t, site, layouts[sort].first);
+	fprintf(t->out, " %*s ", SHARE_WIDTH, units_percent(share, part, whole));
+	if (!narrow) {
+		put_bar(t, part, whole);
+		fputc(' ', t->out);
+	}
+	put_cell(t, site, layouts[sort].second);
+	if (!narrow) {
+		fputc(' ', t->out);
+		put_cell(t, site, layouts[sort].third);
+	}
+	text_spaces(t, 2);
 	struct text_label label = text_site_label(t, site);
-	text_label_put(t, TEXT_BOLD, &label, room_after(t, site_column(sort), SITE_WIDTH_MIN));
+	text_label_put(t, TEXT_BOLD, &label, room_after(t, site_column(t, sort), SITE_WIDTH_MIN));
 	text_label_release(&label);
 	fputc('\n', t->out);
 }
@@ -307,21 +389,25 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 /* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */
 static void put_stack_blocks(struct text *t, const struct costs *costs, enum report_sort sort)
 {
-	char count[UNITS_TEXT];
+	char count[UNITS_TEXT], error[TEXT_ERROR];
+	const struct cost_variances *v = &costs->variances;
 	int64_t blocks = sort == REPORT_SORT_PEAK ? costs->peak_blocks : costs->leaked_blocks;
 	if (sort == REPORT_SORT_PEAK || sort == REPORT_SORT_LEAKED)
-		fprintf(t->out, " in %s block%s", units_signed_count(count, blocks),
+		fprintf(t->out, " in %s%s block%s", units_signed_count(count, blocks),
+			text_error(t, error, (double)blocks,
+				   sort == REPORT_SORT_PEAK ? v->peak_blocks : v->leaked_blocks),
 			blocks == 1 ? "" : "s");
 	else if (sort == REPORT_SORT_ALLOCATED)
-		fprintf(t->out, " by %s allocation%s", units_count(count, costs->allocations),
+		fprintf(t->out, " by %s%s allocation%s", units_count(count, costs->allocations),
+			text_error(t, error, (double)costs->allocations, v->allocations),
 			costs->allocations == 1 ? "" : "s");
 }
 
 static void put_stack_heading(struct text *t, const struct model_stack *stack)
 {
-	char cost[64];
+	char cost[96];
 	enum report_sort sort = t->report->options->sort;
-	format_cost(cost, sizeof(cost), &stack->costs, sort);
+	format_cost(t, cost, sizeof(cost), &stack->costs, sort);
 	text_spaces(t, 4);
 	fputs(cost, t->out);
 	put_stack_blocks(t, &stack->costs, sort);
@@ -331,11 +417,11 @@ static void put_stack_heading(struct text *t, const struct model_stack *stack)
 static void put_other_stacks(struct text *t, const struct site *site, uint32_t shown)
 {
 	struct costs rest = { 0 };
-	char cost[64], count[UNITS_TEXT], remark[128];
+	char cost[96], count[UNITS_TEXT], remark[160];
 	for (uint32_t i = shown; i < site->stack_count; i++)
 		costs_add(&rest,
 			  &t->model->stacks[t->report->table->stacks[site->first_stack + i]].costs);
-	format_cost(cost, sizeof(cost), &rest, t->report->options->sort);
+	format_cost(t, cost, sizeof(cost), &rest, t->report->options->sort);
 	snprintf(remark, sizeof(remark), "%s more stack%s with %s",
 		 units_count(count, site->stack_count - shown),
 		 site->stack_count - shown == 1 ? "" : "s", cost);
@@ -369,11 +455,11 @@ static void put_other_sites(struct text *t, size_t shown)
 	const struct site_table *table = t->report->table;
 	enum report_by by = t->report->options->by;
 	size_t left = table->count - shown;
-	char count[UNITS_TEXT], cost[64], remark[160];
+	char count[UNITS_TEXT], cost[96], remark[192];
 	struct costs rest = { 0 };
 	for (size_t i = shown; i < table->count; i++)
 		costs_add(&rest, &table->sites[i].costs);
-	format_cost(cost, sizeof(cost), &rest, t->report->options->sort);
+	format_cost(t, cost, sizeof(cost), &rest, t->report->options->sort);
 	snprintf(remark, sizeof(remark), "%s more %s with %s%s", units_count(count, left),
 		 left == 1 ? row_names[by].singular : row_names[by].plural, cost,
 		 shown < t->report->shown ? "" : " (--top N shows more)");

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,6 +130,21 @@ char *units_percent(char *text, int64_t part, int64_t whole)
 	int tenths = (int)scaled;
 	snprintf(text, UNITS_TEXT, "%s%d.%d%%", tenths < 0 ? "-" : "",
 		 (tenths < 0 ? -tenths : tenths) / 10, (tenths < 0 ? -tenths : tenths) % 10);
+	return text;
+}
+
+char *units_error(char *text, double value, double variance, bool utf8)
+{
+	const char *sign = utf8 ? "±" : "+-";
+	double percent = value != 0 ? 100 * sqrt(variance) / fabs(value) : HUGE_VAL;
+	if (variance == 0)
+		snprintf(text, UNITS_TEXT, "%s0%%", sign);
+	else if (percent > 100)
+		snprintf(text, UNITS_TEXT, "%s>100%%", sign);
+	else if (percent < 0.1)
+		snprintf(text, UNITS_TEXT, "%s<0.1%%", sign);
+	else
+		snprintf(text, UNITS_TEXT, "%s%.*f%%", sign, percent < 9.95, percent);
 	return text;
 }
 

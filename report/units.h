@@ -6,6 +6,7 @@
 #ifndef MEMTRACK_REPORT_UNITS_H
 #define MEMTRACK_REPORT_UNITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define UNITS_TEXT 32 /* room for any text made here */
@@ -22,6 +23,8 @@ char *units_size(char *text, int64_t bytes);		      /* "17 B", "512.3 MiB", "-1.
 char *units_count(char *text, uint64_t count);		      /* "1,234,567" */
 char *units_signed_count(char *text, int64_t count);	      /* "-1,234" */
 char *units_percent(char *text, int64_t part, int64_t whole); /* "12.3%"; "-" of nothing */
+/* The standard error of an estimate beside it: "±4.2%", "±12%", "±>100%"; "+-" where there is no UTF-8. */
+char *units_error(char *text, double value, double variance, bool utf8);
 char *
 units_duration(char *text,
 	       int64_t duration_ns); /* "0.12 ms", "350 ms", "1.25 s", "2 min 05 s", "3 h 07 min" */

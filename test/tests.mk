@@ -54,7 +54,7 @@ $(UNIT_DIR)/%.o: test/unit/%.c $(O)/flags
 .SECONDEXPANSION:
 $(UNIT_BINARIES): $(UNIT_DIR)/%: $(UNIT_DIR)/%.o $$($$*_OBJECTS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka -lm
+	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka
 
 -include $(UNIT_BINARIES:%=%.d) $(FIXTURE:.o=.d) $(UNIT_DIR)/agent_fixture.d
 

@@ -61,10 +61,11 @@ static void write_sample(const char *path)
 	rec_id left_out = fixture_node(&f, (rec_id){ 0 }, (rec_id){ 0 });
 	rec_id deep = fixture_node(&f, left_out, fixture_location(&f, "deep", NULL, 0));
 	fixture_stack(&f, load, STACK_COMPLETE,
-		      &(struct costs){ 10, 1000, 8, 800, 3, 2, 5, 500, 2, 200 });
+		      &(struct costs){ 10, 1000, 8, 800, 3, 2, 5, 500, 2, 200, EXACT });
 	fixture_stack(&f, other, STACK_COMPLETE,
-		      &(struct costs){ 1, 100, 0, 0, 0, 0, 1, 100, 1, 100 });
-	fixture_stack(&f, deep, STACK_DEPTH, &(struct costs){ 4, 400, 4, 400, 4, 0, 1, 100, 0, 0 });
+		      &(struct costs){ 1, 100, 0, 0, 0, 0, 1, 100, 1, 100, EXACT });
+	fixture_stack(&f, deep, STACK_DEPTH,
+		      &(struct costs){ 4, 400, 4, 400, 4, 0, 1, 100, 0, 0, EXACT });
 	fixture_stack(&f, (rec_id){ 0 }, STACK_UNATTRIBUTED, &(struct costs){ .allocations = 1 });
 	struct diag diag;
 	for (int i = 0; i < 5; i++) {
@@ -78,6 +79,44 @@ static void write_sample(const char *path)
 	fixture_process(&f, &child);
 	fixture_stack(&f, load, STACK_COMPLETE,
 		      &(struct costs){ .allocations = 1, .allocated_bytes = 7 });
+	fixture_finish(&f);
+}
+
+/* The first of two processes was sampled; main -> load, main -> other. */
+static void write_sampled(const char *path)
+{
+	struct fixture f;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	prog.peak_bytes = 800;
+	prog.sample_mean = 524288;
+	fixture_process(&f, &prog);
+	rec_id main_node =
+		fixture_node(&f, (rec_id){ 0 }, fixture_location(&f, "main", "main.c", 3));
+	rec_id load = fixture_node(&f, main_node, fixture_location(&f, "load", "load.c", 4));
+	rec_id other = fixture_node(&f, main_node, fixture_location(&f, "other", "other.c", 5));
+	fixture_stack(&f, load, STACK_COMPLETE,
+		      &(struct costs){ 10,
+				       1000,
+				       8,
+				       800,
+				       3,
+				       2,
+				       5,
+				       500,
+				       2,
+				       200,
+				       { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 } });
+	fixture_stack(&f, other, STACK_DEPTH,
+		      &(struct costs){ 1, 300, 0, 0, 0, 0, 1, 300, 1, 300, EXACT });
+	struct rec_process child = fixture_prog();
+	child.pid = 4243;
+	child.parent = f.process;
+	child.start_time_ns += 5;
+	fixture_process(&f, &child);
+	/* What was not sampled has no variances, whatever it says. */
+	fixture_stack(&f, load, STACK_COMPLETE,
+		      &(struct costs){ .allocations = 1, .variances.allocations = 7 });
 	fixture_finish(&f);
 }
 
@@ -135,6 +174,45 @@ static void test_round_trip(void **state)
 	assert_int_equal(query(path, "SELECT count(*) FROM meta WHERE value = 'host'"), 1);
 	assert_int_equal(query(path, "SELECT value FROM meta WHERE key = 'min_readable_version'"),
 			 1);
+}
+
+static void test_sampled_round_trip(void **state)
+{
+	(void)state;
+	struct report_options options;
+	const char *path = fixture_path("a.dat");
+	write_sampled(path);
+	assert_int_equal(query(path, "PRAGMA user_version"), 1);
+	assert_int_equal(query(path, "SELECT mean_bytes FROM sampling WHERE process = 1"), 524288);
+	assert_int_equal(query(path, "SELECT count(*) FROM sampling"), 1);
+	assert_int_equal(query(path, "SELECT count(*) FROM variance"), 2);
+	assert_int_equal(query(path, "SELECT 100 * leaked_blocks FROM variance WHERE node = 2"),
+			 144);
+	assert_int_equal(query(path, "SELECT sum(freed_bytes) FROM stack_errors"), 80);
+	assert_int_equal(query(path, "SELECT 10 * leaked_bytes FROM stack_errors WHERE stack = 2"),
+			 5);
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_JSON;
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\"sampled\": true, \"sample_bytes\": 524288"));
+	assert_non_null(strstr(
+		text,
+		"\"standard_errors\": {\"allocations\": 10.000, \"allocated_bytes\": 100.000, "
+		"\"peak_bytes\": 50.000, \"peak_blocks\": 5.000, \"leaked_bytes\": 0.500, "
+		"\"leaked_blocks\": 1.200, \"temporary_allocations\": 3.000, \"frees\": 9.000, "
+		"\"freed_bytes\": 80.000, \"reallocations\": 2.000}}"));
+	free(text);
+	options.process = 2;
+	text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\"sampled\": false, \"sample_bytes\": null"));
+	free(text);
+	/* As recordings were before there was sampling. */
+	change(path, "DROP VIEW stack_errors; DROP TABLE variance; DROP TABLE sampling");
+	options.process = 1;
+	text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\"sampled\": false"));
+	assert_null(strstr(text, "standard_errors"));
+	free(text);
 }
 
 static void test_nobody_can_write_through_a_reader(void **state)
@@ -442,6 +520,68 @@ static void test_hostile_rows(void **state)
 	}
 }
 
+static void test_hostile_variances(void **state)
+{
+	static const char columns[] =
+		"allocations, allocated_bytes, frees, freed_bytes, temporary_allocations, reallocations,"
+		" peak_blocks, peak_bytes, leaked_blocks, leaked_bytes";
+	static const char loose[] = /* no constraints, no order */
+		"CREATE TABLE v AS SELECT * FROM variance ORDER BY node DESC; DROP TABLE variance;"
+		"CREATE TABLE variance (process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
+		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks, leaked_bytes);"
+		"INSERT INTO variance SELECT * FROM v ";
+	static const char endless_view[] =
+		"CREATE VIEW variance AS WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
+		" SELECT id AS process, 0 AS node, 0 AS end FROM c";
+	static const struct {
+		const char *first, *second;
+	} attacks[] = {
+		{ "UPDATE variance SET peak_bytes = -1 WHERE node = 2", "" },
+		{ "UPDATE variance SET frees = 9e999 WHERE node = 3", "" },
+		{ "UPDATE variance SET frees = -9e999 WHERE node = 3", "" },
+		{ "UPDATE variance SET frees = 'many' WHERE node = 3", "" },
+		{ "UPDATE variance SET frees = x'00' WHERE node = 3", "" },
+		{ loose, "ORDER BY node; UPDATE variance SET frees = NULL" }, /* NaN */
+		{ loose, "ORDER BY node; UPDATE variance SET process = 1.5" },
+		{ loose, "ORDER BY node; INSERT INTO variance SELECT * FROM v" },
+		{ loose, "ORDER BY node DESC" },
+		{ "UPDATE variance SET end = 3 WHERE node = 2", "" },
+		{ "UPDATE variance SET node = 1 WHERE node = 2", "" },
+		{ "UPDATE variance SET process = 2 WHERE node = 3", "" },
+		{ "DELETE FROM variance WHERE node = 2", "" },
+		{ "DELETE FROM variance WHERE node = 3", "" },
+		{ "INSERT INTO variance SELECT process, 99, end, %s FROM variance WHERE node = 3",
+		  "" },
+		{ "INSERT INTO variance SELECT 2, node, end, %s FROM variance WHERE node = 2", "" },
+		{ "INSERT INTO variance SELECT 0, node, end, %s FROM variance WHERE node = 2", "" },
+		{ "DROP TABLE variance", "" },
+		{ "DROP TABLE sampling", "" },
+		{ "DELETE FROM sampling", "" },
+		{ "DROP TABLE variance;", endless_view },
+		{ "UPDATE sampling SET mean_bytes = 0", "" },
+		{ "UPDATE sampling SET mean_bytes = -5", "" },
+		{ "UPDATE sampling SET mean_bytes = 'x'", "" },
+		{ "UPDATE sampling SET mean_bytes = 0.5", "" },
+		{ "UPDATE sampling SET process = 77", "" },
+		{ "UPDATE sampling SET process = 0", "" },
+		{ "UPDATE sampling SET process = -1", "" },
+		{ "INSERT INTO sampling VALUES (2, 5)", "" },
+	};
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		char sql[2048];
+		const char *mark = strstr(attacks[i].first, "%s");
+		int length = mark ? (int)(mark - attacks[i].first) : (int)strlen(attacks[i].first);
+		snprintf(sql, sizeof(sql), "%.*s%s%s%s", length, attacks[i].first,
+			 mark ? columns : "", mark ? mark + 2 : "", attacks[i].second);
+		unlink(path);
+		write_sampled(path);
+		change(path, sql);
+		expect_refusal(path, -EBADMSG, "damaged");
+	}
+}
+
 static void report_quietly(const char *path, enum report_format format)
 {
 	struct report_options options;
@@ -473,6 +613,14 @@ static void test_extreme_numbers(void **state)
 	report_quietly(path, REPORT_FORMAT_TEXT);
 	report_quietly(path, REPORT_FORMAT_JSON);
 	report_quietly(path, REPORT_FORMAT_CSV);
+	unlink(path);
+	write_sampled(path);
+	change(path,
+	       "UPDATE sampling SET mean_bytes = 9223372036854775807;"
+	       "UPDATE variance SET allocations = 1.7e308, peak_bytes = 1.7e308, leaked_bytes = 1e-300");
+	report_quietly(path, REPORT_FORMAT_TEXT);
+	report_quietly(path, REPORT_FORMAT_JSON);
+	report_quietly(path, REPORT_FORMAT_CSV);
 }
 
 static uint32_t next_random(uint32_t *seed)
@@ -481,13 +629,12 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-static void test_flipped_bytes(void **state)
+static void flip_bytes(void write(const char *path))
 {
-	(void)state;
 	const char *path = fixture_path("a.dat"), *damaged = fixture_path("b.dat");
 	static char bytes[1 << 20], copy[1 << 20];
 	uint32_t seed = 1;
-	write_sample(path);
+	write(path);
 	FILE *file = fopen(path, "r");
 	size_t size = fread(bytes, 1, sizeof(bytes), file);
 	fclose(file);
@@ -507,10 +654,23 @@ static void test_flipped_bytes(void **state)
 	}
 }
 
+static void test_flipped_bytes(void **state)
+{
+	(void)state;
+	flip_bytes(write_sample);
+}
+
+static void test_flipped_bytes_of_a_sampled_one(void **state)
+{
+	(void)state;
+	flip_bytes(write_sampled);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sampled_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_can_write_through_a_reader, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_at_the_path_until_finished, setup,
@@ -526,6 +686,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_newer_versions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_variances, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flipped_bytes_of_a_sampled_one, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_extreme_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped_bytes, setup, teardown),
 	};

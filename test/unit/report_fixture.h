@@ -39,6 +39,13 @@ rec_id fixture_location(struct fixture *f, const char *function, const char *fil
 rec_id fixture_location_of(struct fixture *f, rec_id module, uint64_t address,
 			   const struct rec_frame *frames, size_t count);
 rec_id fixture_node(struct fixture *f, rec_id parent, rec_id location);
+/* What the variances of exact costs are. */
+#define EXACT            \
+ (struct cost_variances) \
+ {                       \
+  .allocations = 0       \
+ }
+
 void fixture_stack(struct fixture *f, rec_id node, enum stack_end end, const struct costs *costs);
 
 /*

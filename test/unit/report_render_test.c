@@ -40,10 +40,11 @@ static int teardown(void **state)
  * leaked; main -> other -> load, 1 MiB; a stack cut off in libstripped.so, 1
  * MiB.
  */
-static void write_sample(const char *path)
+static void write_any_sample(const char *path, int64_t mean, const struct cost_variances *v)
 {
 	struct fixture f;
 	struct rec_process prog = fixture_prog();
+	prog.sample_mean = mean;
 	prog.peak_bytes = 8 << 20;
 	prog.peak_blocks = 16;
 	prog.peak_time_ns = 810000000;
@@ -61,18 +62,42 @@ static void write_sample(const char *path)
 	rec_id init = fixture_node(&f, main_node, fixture_location(&f, "init", "main.c", 30));
 	rec_id parse = fixture_node(&f, init, fixture_location(&f, "parse", "parse.c", 9));
 	rec_id other = fixture_node(&f, init, fixture_location(&f, "other", "other.c", 5));
-	fixture_stack(
-		&f, fixture_node(&f, parse, load_location), STACK_COMPLETE,
-		&(struct costs){ 1200, 20 << 20, 1198, 19 << 20, 600, 4, 12, 6 << 20, 2, 1 << 20 });
+	fixture_stack(&f, fixture_node(&f, parse, load_location), STACK_COMPLETE,
+		      &(struct costs){ 1200, 20 << 20, 1198, 19 << 20, 600, 4, 12, 6 << 20, 2,
+				       1 << 20, *v });
 	fixture_stack(&f, fixture_node(&f, other, load_location), STACK_COMPLETE,
-		      &(struct costs){ 3, 1 << 20, 3, 1 << 20, 0, 0, 3, 1 << 20, 0, 0 });
+		      &(struct costs){ 3, 1 << 20, 3, 1 << 20, 0, 0, 3, 1 << 20, 0, 0, *v });
 	rec_id stripped = fixture_location_of(&f, f.stripped, 0xbeef, NULL, 0);
 	fixture_stack(&f, fixture_node(&f, none, stripped), STACK_NO_UNWIND_INFO,
-		      &(struct costs){ 1, 1 << 20, 1, 1 << 20, 0, 0, 1, 1 << 20, 0, 0 });
+		      &(struct costs){ 1, 1 << 20, 1, 1 << 20, 0, 0, 1, 1 << 20, 0, 0, EXACT });
 	struct rec_sample sample = { 100000000, 4096, 3, 8192 };
 	struct diag diag;
 	assert_int_equal(rec_add_sample(f.rec, f.process, &sample, &diag), 0);
 	fixture_finish(&f);
+}
+
+static void write_sample(const char *path)
+{
+	write_any_sample(path, 0, &(struct cost_variances){ 0 });
+}
+
+/* Estimates: the same, and the two stacks of load have a standard error each, of 300 blocks, 2 MiB and so on. */
+static void write_estimates(const char *path)
+{
+	const double mib = 1 << 20;
+	struct cost_variances v = {
+		.allocations = 300 * 300,
+		.allocated_bytes = 4 * mib * mib,
+		.frees = 16,
+		.freed_bytes = 9,
+		.temporary_allocations = 100 * 100,
+		.reallocations = 4,
+		.peak_blocks = 9,
+		.peak_bytes = mib * mib / 100,
+		.leaked_blocks = 25,
+		.leaked_bytes = mib * mib / 2e6,
+	};
+	write_any_sample(path, 512 << 10, &v);
 }
 
 static cJSON *parse_report(struct report_options *options, const char *path)
@@ -125,8 +150,11 @@ static void test_json_follows_the_contract(void **state)
 	report_options_init(&options);
 	write_sample(fixture_path("a.dat"));
 	cJSON *json = parse_report(&options, fixture_path("a.dat"));
-	expect_keys(json, "memtrack schema process processes totals sites timeline");
+	expect_keys(json,
+		    "memtrack schema sampled sample_bytes process processes totals sites timeline");
 	assert_int_equal(number(json, "schema"), 1);
+	assert_true(cJSON_IsFalse(get(json, "sampled")));
+	assert_true(cJSON_IsNull(get(json, "sample_bytes")));
 	const cJSON *process = get(json, "process");
 	expect_keys(
 		process,
@@ -202,6 +230,43 @@ static void test_json_sites_and_frames(void **state)
 	assert_int_equal(cJSON_GetArraySize(get(json, "sites")), 2);
 	assert_int_equal(cJSON_GetArraySize(get(get(json, "sites")->child, "stacks")), 1);
 	assert_int_equal(number(get(json, "totals"), "stacks"), 3);
+	cJSON_Delete(json);
+}
+
+static void test_json_of_estimates(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	write_estimates(fixture_path("a.dat"));
+	cJSON *json = parse_report(&options, fixture_path("a.dat"));
+	assert_true(cJSON_IsTrue(get(json, "sampled")));
+	assert_int_equal(number(json, "sample_bytes"), 524288);
+	const cJSON *totals = get(get(json, "totals"), "standard_errors");
+	expect_keys(totals, "allocations allocated_bytes peak_bytes peak_blocks leaked_bytes "
+			    "leaked_blocks temporary_allocations frees freed_bytes reallocations");
+	assert_true(number(totals, "allocations") == 424.264); /* two times 300 squared */
+	assert_true(number(totals, "frees") == 5.657);
+	const cJSON *process = get(json, "processes")->child;
+	expect_keys(process,
+		    "id pid parent command peak_bytes leaked_bytes allocations standard_errors");
+	expect_keys(get(process, "standard_errors"), "peak_bytes leaked_bytes allocations");
+	assert_true(number(get(process, "standard_errors"), "peak_bytes") == 148291.040);
+	const cJSON *site = get(json, "sites")->child;
+	expect_keys(
+		site,
+		"function file line module tag allocations allocated_bytes peak_bytes peak_blocks "
+		"leaked_bytes leaked_blocks temporary_allocations standard_errors stacks");
+	const char *keys = "allocations allocated_bytes peak_bytes peak_blocks leaked_bytes "
+			   "leaked_blocks temporary_allocations";
+	expect_keys(get(site, "standard_errors"), keys);
+	assert_true(number(get(site, "standard_errors"), "peak_blocks") == 4.243);
+	const cJSON *stack = get(get(site, "stacks")->child, "standard_errors");
+	expect_keys(stack, keys);
+	assert_true(number(stack, "allocations") == 300);
+	assert_true(number(stack, "peak_bytes") == 104857.6);
+	assert_true(number(stack, "leaked_bytes") == 741.455);
+	assert_true(number(get(site->next, "standard_errors"), "allocations") == 0);
 	cJSON_Delete(json);
 }
 
@@ -358,6 +423,139 @@ static void test_text_of_160_columns_in_ascii(void **state)
 		    "Note    no symbols for /abs/libstripped.so (stripped)\n");
 }
 
+static void test_text_of_estimates(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.utf8 = true;
+	options.top = 1;
+	options.frames = 1;
+	write_estimates(fixture_path("a.dat"));
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Sampled one allocation per 512.0 KiB. All figures below are estimates, ± their\n"
+		"        standard error. Unknown and double frees cannot be told.\n"
+		"Peak    8.0 MiB ±1.8% in 16 ±27% blocks after 810 ms; resident at most 10.0 MiB\n"
+		"Leaked  1.0 MiB ±0.1% in 2 ±>100% blocks\n"
+		"Total   1,204 ±35% allocations of 22.0 MiB ±13%, 49.8% temporary; 3 stacks, 1\n"
+		"        thread\n"
+		"Lost    1 stack cut off\n"
+		"Faults  1 free of an unknown block\n"
+		"\n"
+		"      Peak         Share Allocations         Site\n"
+		"   7.0 MiB ±2.0%   87.5%       1,203 ±35%    load  load.c:40\n"
+		"    6.0 MiB ±1.7% in 12 ±25% blocks from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      … 3 more frames\n"
+		"    1.0 MiB ±10% in 3 ±100% blocks from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      … 3 more frames\n"
+		"\n"
+		"… 1 more site with 1.0 MiB ±0% (--top N shows more)\n"
+		"\n"
+		"Note    no symbols for libstripped.so (stripped)\n");
+	options.width = 160;
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Sampled one allocation per 512.0 KiB. All figures below are estimates, ± their standard error. Unknown and double frees cannot be told.\n"
+		"Peak    8.0 MiB ±1.8% in 16 ±27% blocks after 810 ms; resident at most 10.0 MiB\n"
+		"Leaked  1.0 MiB ±0.1% in 2 ±>100% blocks\n"
+		"Total   1,204 ±35% allocations of 22.0 MiB ±13%, 49.8% temporary; 3 stacks, 1 thread\n"
+		"Lost    1 stack cut off\n"
+		"Faults  1 free of an unknown block\n"
+		"\n"
+		"      Peak         Share        Allocations            Leaked         Site\n"
+		"   7.0 MiB ±2.0%   87.5% █████▎       1,203 ±35%      1.0 MiB ±0.1%   load  load.c:40\n"
+		"    6.0 MiB ±1.7% in 12 ±25% blocks from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      … 3 more frames\n"
+		"    1.0 MiB ±10% in 3 ±100% blocks from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      … 3 more frames\n"
+		"\n"
+		"… 1 more site with 1.0 MiB ±0% (--top N shows more)\n"
+		"\n"
+		"Note    no symbols for libstripped.so (stripped)\n");
+	options.utf8 = false;
+	options.sort = REPORT_SORT_TEMPORARY;
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Sampled one allocation per 512.0 KiB. All figures below are estimates, +- their standard error. Unknown and double frees cannot be told.\n"
+		"Peak    8.0 MiB +-1.8% in 16 +-27% blocks after 810 ms; resident at most 10.0 MiB\n"
+		"Leaked  1.0 MiB +-0.1% in 2 +->100% blocks\n"
+		"Total   1,204 +-35% allocations of 22.0 MiB +-13%, 49.8% temporary; 3 stacks, 1 thread\n"
+		"Lost    1 stack cut off\n"
+		"Faults  1 free of an unknown block\n"
+		"\n"
+		"  Temporary          Share         Of all  Allocated          Site\n"
+		"        600 +-24%   100.0% ######   49.9%   21.0 MiB +-13%    load  load.c:40\n"
+		"    600 +-17% temporary allocations from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      ... 3 more frames\n"
+		"    ... 1 more stack with 0 +->100% temporary allocations\n"
+		"\n"
+		"... 1 more site with 0 temporary allocations (--top N shows more)\n"
+		"\n"
+		"Note    no symbols for libstripped.so (stripped)\n");
+	options.sort = REPORT_SORT_LEAKED;
+	options.width = 80;
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Sampled one allocation per 512.0 KiB. All figures below are estimates, +- their\n"
+		"        standard error. Unknown and double frees cannot be told.\n"
+		"Peak    8.0 MiB +-1.8% in 16 +-27% blocks after 810 ms; resident at most 10.0\n"
+		"        MiB\n"
+		"Leaked  1.0 MiB +-0.1% in 2 +->100% blocks\n"
+		"Total   1,204 +-35% allocations of 22.0 MiB +-13%, 49.8% temporary; 3 stacks, 1\n"
+		"        thread\n"
+		"Lost    1 stack cut off\n"
+		"Faults  1 free of an unknown block\n"
+		"\n"
+		"    Leaked          Share      Blocks          Site\n"
+		"   1.0 MiB +-0.1%  100.0%           2 +->100%  load  load.c:40\n"
+		"    1.0 MiB +-<0.1% in 2 +->100% blocks from\n"
+		"      via std::vector<int, std::allocator<int> >::push_back(int const&)\n"
+		"      load  load.c:40\n"
+		"      ... 3 more frames\n"
+		"    ... 1 more stack with 0 B +->100%\n"
+		"\n"
+		"... 1 more site with 0 B (--top N shows more)\n"
+		"\n"
+		"Note    no symbols for libstripped.so (stripped)\n");
+}
+
+static void test_csv_of_estimates(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_CSV;
+	write_estimates(fixture_path("a.dat"));
+	char *text = fixture_report_ok(&options, fixture_path("a.dat"));
+	assert_string_equal(
+		text,
+		"pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,"
+		"leaked_bytes,leaked_blocks,temporary_allocations,stacks,allocations_standard_error,"
+		"allocated_bytes_standard_error,peak_bytes_standard_error,peak_blocks_standard_error,"
+		"leaked_bytes_standard_error,leaked_blocks_standard_error,"
+		"temporary_allocations_standard_error\n"
+		",load,/src/load.c,40,/abs/prog,1203,22020096,7340032,15,1048576,2,600,2,"
+		"424.264,2965820.801,148291.040,4.243,1048.576,7.071,141.421\n"
+		",,,,/abs/libstripped.so,1,1048576,1048576,1,0,0,0,1,"
+		"0.000,0.000,0.000,0.000,0.000,0.000,0.000\n");
+	free(text);
+}
+
 /* main's callers are left out; a stack of nothing else is shown as it is. */
 static void test_text_without_startup_frames(void **state)
 {
@@ -485,7 +683,8 @@ static void test_csv(void **state)
 	fixture_create(&f, path);
 	fixture_process(&f, &prog);
 	rec_id node = fixture_node(&f, none, fixture_location(&f, "f(int, char \"x\")", "a.c", 7));
-	fixture_stack(&f, node, STACK_COMPLETE, &(struct costs){ 1, 2, 0, 0, 3, 0, 4, 5, 6, 7 });
+	fixture_stack(&f, node, STACK_COMPLETE,
+		      &(struct costs){ 1, 2, 0, 0, 3, 0, 4, 5, 6, 7, EXACT });
 	fixture_finish(&f);
 	report_options_init(&options);
 	options.format = REPORT_FORMAT_CSV;
@@ -571,6 +770,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_fits_and_is_clean, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_colour_is_only_added, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_json_of_estimates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_estimates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_csv_of_estimates, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_csv, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_output_that_fails, setup, teardown),

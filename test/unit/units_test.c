@@ -95,6 +95,23 @@ static void test_percent(void **state)
 	assert_string_equal(units_percent(text, INT64_MAX, 1), ">999%");
 }
 
+static void test_error(void **state)
+{
+	(void)state;
+	char text[UNITS_TEXT];
+	assert_string_equal(units_error(text, 1000, 42 * 42, true), "±4.2%");
+	assert_string_equal(units_error(text, -1000, 42 * 42, true), "±4.2%");
+	assert_string_equal(units_error(text, 1000, 42 * 42, false), "+-4.2%");
+	assert_string_equal(units_error(text, 1000, 99.4 * 99.4, true), "±9.9%");
+	assert_string_equal(units_error(text, 1000, 99.6 * 99.6, true), "±10%");
+	assert_string_equal(units_error(text, 1000, 1e6, true), "±100%");
+	assert_string_equal(units_error(text, 1000, 1.001e6, true), "±>100%");
+	assert_string_equal(units_error(text, 1e6, 1, true), "±<0.1%");
+	assert_string_equal(units_error(text, 1e6, 0, true), "±0%");
+	assert_string_equal(units_error(text, 0, 1e-300, true), "±>100%");
+	assert_string_equal(units_error(text, 1, 1.7e308, true), "±>100%");
+}
+
 static void test_duration(void **state)
 {
 	(void)state;
@@ -114,6 +131,7 @@ int main(void)
 		cmocka_unit_test(test_parse_size), cmocka_unit_test(test_refuse_size),
 		cmocka_unit_test(test_size),	   cmocka_unit_test(test_count),
 		cmocka_unit_test(test_percent),	   cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_error),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
