@@ -227,25 +227,28 @@ static int by_node(const void *a, const void *b)
 	return x->end - y->end;
 }
 
-static void add_costs(struct costs *to, const struct costs *from)
+static struct cost_variances variances_of(const struct image_variances *v)
 {
-	to->allocations += from->allocations;
-	to->allocated_bytes += from->allocated_bytes;
-	to->frees += from->frees;
-	to->freed_bytes += from->freed_bytes;
-	to->temporary_allocations += from->temporary_allocations;
-	to->reallocations += from->reallocations;
-	to->peak_blocks += from->peak_blocks;
-	to->peak_bytes += from->peak_bytes;
-	to->leaked_blocks += from->leaked_blocks;
-	to->leaked_bytes += from->leaked_bytes;
+	return (struct cost_variances){
+		.allocations = v->allocations,
+		.allocated_bytes = v->bytes,
+		.frees = v->frees,
+		.freed_bytes = v->freed_bytes,
+		.temporary_allocations = v->temporary,
+		.reallocations = v->reallocations,
+		.peak_blocks = v->peak_blocks,
+		.peak_bytes = v->peak_bytes,
+		.leaked_blocks = v->live_blocks,
+		.leaked_bytes = v->live_bytes,
+	};
 }
 
-static struct row make_row(const struct item *item, const struct image_cost *cost)
+static struct row make_row(const struct item *item, size_t index)
 {
+	const struct image_cost *cost = &item->image.costs[index];
+	const struct image_variances *variances = item->image.variances;
 	bool has_stack = cost->node >= SEG_FIRST_NODE;
-
-	return (struct row){
+	struct row row = {
 		.node = has_stack ? item->rows[cost->node].v : 0,
 		.end = has_stack ? item->ends[cost->node] : STACK_UNATTRIBUTED,
 		.costs = {
@@ -261,6 +264,10 @@ static struct row make_row(const struct item *item, const struct image_cost *cos
 			.leaked_bytes = cost->live_bytes,
 		},
 	};
+
+	if (variances)
+		row.costs.variances = variances_of(&variances[index]);
+	return row;
 }
 
 /* Stacks that no other process has get their rows in order, and there may be a million. */
@@ -283,11 +290,11 @@ static struct row *make_rows(const struct item *item, size_t *count)
 	if (!rows)
 		return NULL;
 	for (size_t i = 0; i < item->image.cost_count; i++)
-		rows[i] = make_row(item, &item->image.costs[i]);
+		rows[i] = make_row(item, i);
 	sort_rows(rows, item->image.cost_count);
 	for (size_t i = 0; i < item->image.cost_count; i++) {
 		if (kept && by_node(&rows[kept - 1], &rows[i]) == 0)
-			add_costs(&rows[kept - 1].costs, &rows[i].costs);
+			costs_add(&rows[kept - 1].costs, &rows[i].costs);
 		else
 			rows[kept++] = rows[i];
 	}
@@ -408,6 +415,7 @@ static int write_process(struct collector *c, size_t index, const struct row *ro
 		.threads = h->thread_count,
 		.peak_rss_bytes = item->watched->peak_rss_bytes,
 		.notes = notes,
+		.sample_mean = (int64_t)h->sample_mean,
 	};
 	int error;
 
@@ -429,21 +437,18 @@ static int write_samples(struct collector *c, const struct item *item)
 	return 0;
 }
 
-static void summarize(struct collector *c, const struct row *rows, size_t count,
-		      struct collect_summary *s)
+static void summarize(struct collector *c, const struct costs *sum, struct collect_summary *s)
 {
 	const struct item *first = &c->items[0];
 
-	s->peak_bytes = first->image.peak_bytes;
+	s->costs = *sum;
+	s->costs.peak_bytes = first->image.peak_bytes;
 	s->peak_time_ns = peak_time(c, &first->image.header);
-	for (size_t i = 0; i < count; i++) {
-		s->allocations += rows[i].costs.allocations;
-		s->leaked_blocks += rows[i].costs.leaked_blocks;
-		s->leaked_bytes += rows[i].costs.leaked_bytes;
-	}
+	s->sample_mean = (int64_t)first->image.header.sample_mean;
 }
 
-static void note_largest(const struct item *item, size_t index, struct collect_summary *s)
+static void note_largest(const struct item *item, size_t index, const struct costs *sum,
+			 struct collect_summary *s)
 {
 	const char *base = strrchr(item->image.executable, '/');
 
@@ -451,6 +456,7 @@ static void note_largest(const struct item *item, size_t index, struct collect_s
 		return;
 	s->largest = index + 1;
 	s->largest_peak = item->image.peak_bytes;
+	s->largest_peak_variance = sum->variances.peak_bytes;
 	snprintf(s->largest_name, sizeof(s->largest_name), "%s",
 		 base ? base + 1 : item->image.executable);
 }
@@ -461,6 +467,7 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 	struct item *item = &c->items[index];
 	const struct seg_header *h = &item->image.header;
 	size_t count = 0;
+	struct costs sum = { 0 };
 	struct row *rows;
 	int error = write_nodes(c, item);
 
@@ -469,9 +476,11 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 	rows = make_rows(item, &count);
 	if (!rows)
 		return out_of_memory(c->diag);
+	for (size_t i = 0; i < count; i++)
+		costs_add(&sum, &rows[i].costs);
 	if (index == 0)
-		summarize(c, rows, count, summary);
-	note_largest(item, index, summary);
+		summarize(c, &sum, summary);
+	note_largest(item, index, &sum, summary);
 	summary->dropped += h->drops[SEG_DROPPED_ALLOCS] + h->drops[SEG_DROPPED_FREES];
 	summary->unattributed += item->image.unattributed;
 	summary->lost_children += h->drops[SEG_LOST_CHILDREN];

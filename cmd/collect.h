@@ -28,10 +28,11 @@ struct collect_summary {
 	size_t processes;
 	size_t largest; /* number of the process image with the highest peak, from 1 */
 	int64_t largest_peak;
+	double largest_peak_variance;
 	char largest_name[64];
-	int64_t peak_bytes, leaked_bytes, leaked_blocks; /* of the first process image */
+	struct costs costs; /* of the first process image */
 	int64_t peak_time_ns;
-	uint64_t allocations;
+	int64_t sample_mean; /* 0: these figures are exact */
 	uint64_t dropped, unattributed, lost_children;
 	size_t bare_modules; /* without debug information */
 };

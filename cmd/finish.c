@@ -13,6 +13,7 @@
 #include "cmd/collect.h"
 #include "cmd/msg.h"
 #include "cmd/session.h"
+#include "cmd/terminal.h"
 #include "report/units.h"
 
 static bool progress_shown;
@@ -53,34 +54,56 @@ static void mention_debuginfod(const struct collect_summary *s,
 			 s->bare_modules, s->bare_modules == 1 ? "" : "s");
 }
 
+/* " ±4.2%" of an estimate. */
+static const char *error_of(char *text, double value, double variance,
+			    const struct collect_summary *s)
+{
+	text[0] = 0;
+	if (s->sample_mean && (value != 0 || variance != 0)) {
+		text[0] = ' ';
+		units_error(text + 1, value, variance, terminal_utf8());
+	}
+	return text;
+}
+
 /* Shells are silent about a signal that memtrack passes on as a status. */
 static void print_figures(const struct collect_summary *s, int killed_by)
 {
+	const struct costs *c = &s->costs;
+	const struct cost_variances *v = &c->variances;
 	char peak[UNITS_TEXT], leaked[UNITS_TEXT], blocks[UNITS_TEXT], count[UNITS_TEXT],
-		when[UNITS_TEXT];
-	char end[64] = "";
+		when[UNITS_TEXT], mean[UNITS_TEXT], errors[4][UNITS_TEXT + 1];
+	char end[64] = "", sampled[96] = "";
 
 	if (killed_by)
 		snprintf(end, sizeof(end), "killed by SIG%s; ",
 			 sigabbrev_np(killed_by) ? sigabbrev_np(killed_by) : "?");
-	msg_info("%speak %s after %s; leaked %s in %s block%s; %s allocation%s", end,
-		 units_size(peak, s->peak_bytes), units_duration(when, s->peak_time_ns),
-		 units_size(leaked, s->leaked_bytes),
-		 units_count(blocks, (uint64_t)(s->leaked_blocks > 0 ? s->leaked_blocks : 0)),
-		 s->leaked_blocks == 1 ? "" : "s", units_count(count, s->allocations),
-		 s->allocations == 1 ? "" : "s");
+	if (s->sample_mean)
+		snprintf(sampled, sizeof(sampled),
+			 "estimated from one sample per %s: ", units_size(mean, s->sample_mean));
+	msg_info("%s%speak %s%s after %s; leaked %s%s in %s%s block%s; %s%s allocation%s", end,
+		 sampled, units_size(peak, c->peak_bytes),
+		 error_of(errors[0], (double)c->peak_bytes, v->peak_bytes, s),
+		 units_duration(when, s->peak_time_ns), units_size(leaked, c->leaked_bytes),
+		 error_of(errors[1], (double)c->leaked_bytes, v->leaked_bytes, s),
+		 units_count(blocks, (uint64_t)(c->leaked_blocks > 0 ? c->leaked_blocks : 0)),
+		 error_of(errors[2], (double)c->leaked_blocks, v->leaked_blocks, s),
+		 c->leaked_blocks == 1 ? "" : "s", units_count(count, c->allocations),
+		 error_of(errors[3], (double)c->allocations, v->allocations, s),
+		 c->allocations == 1 ? "" : "s");
 }
 
 static void print_processes(const struct collect_summary *s)
 {
-	char peak[UNITS_TEXT], name[256];
+	char peak[UNITS_TEXT], name[256], error[UNITS_TEXT + 1];
 
 	msg_escape(name, sizeof(name), s->largest_name);
 	if (s->processes > 1 && s->largest > 1)
 		msg_info(
 			"recorded %zu process images; these figures are the first's; the largest is --process %zu (%s, "
-			"peak %s)",
-			s->processes, s->largest, name, units_size(peak, s->largest_peak));
+			"peak %s%s)",
+			s->processes, s->largest, name, units_size(peak, s->largest_peak),
+			error_of(error, (double)s->largest_peak, s->largest_peak_variance, s));
 	else if (s->processes > 1)
 		msg_info("recorded %zu process images; these figures are the first's",
 			 s->processes);

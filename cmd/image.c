@@ -83,6 +83,8 @@ int image_read_header(struct image_source source, struct seg_header *header, str
 			diag, -EPROTO,
 			"the segment is of another version of memtrack (layout %u, here %u)",
 			header->layout_version, SEG_LAYOUT_VERSION);
+	if (header->sample_mean > SEG_SAMPLE_MOST) /* damage: but no division must suffer */
+		header->sample_mean = SEG_SAMPLE_MOST;
 	return 0;
 }
 
@@ -102,6 +104,18 @@ static uint32_t records_limit(struct image_source source, size_t record_size, ui
 static void add(int64_t *sum, int64_t value)
 {
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+}
+
+/* Estimated numbers of blocks are in small units.  What is rounded off is carried on to the next number: from a first
+ * *carry at random (at least minus half a block, and less than half a one), neither a single number nor their sum is
+ * biased; the sum is off by less than one.  Whole numbers stay what they are. */
+static int64_t whole_blocks(uint64_t units, int64_t *carry)
+{
+	const int64_t half = 1 << (SEG_SAMPLE_BITS - 1);
+	uint64_t sum = units + (uint64_t)(*carry + half);
+
+	*carry = (int64_t)(sum & (2 * half - 1)) - half;
+	return (int64_t)sum >> SEG_SAMPLE_BITS;
 }
 
 static uint32_t at_most(uint32_t value, uint32_t limit)
@@ -128,6 +142,8 @@ struct image_totals image_read_totals(struct image_source source, const struct s
 		add(&totals.bytes, shard.live_bytes);
 		add(&totals.blocks, shard.live_blocks);
 	}
+	if (header->sample_mean)
+		totals.blocks = whole_blocks((uint64_t)totals.blocks, &(int64_t){ 0 });
 	return totals;
 }
 
@@ -268,12 +284,18 @@ struct peak_rule {
 	bool at_max;
 };
 
+/* Has the counter changed since the maximum?  Then it has kept what it was. */
+static bool is_saved(const struct seg_counter *c, struct peak_rule peak)
+{
+	return !peak.at_max && c->epoch == peak.epoch;
+}
+
 static void add_counter(struct image_cost *cost, const struct seg_counter *c,
 			const struct seg_shard *shard, struct peak_rule peak)
 {
 	int64_t live_blocks = (int64_t)(c->allocations - c->frees);
 	int64_t live_bytes = (int64_t)(c->bytes - c->freed_bytes);
-	bool saved = !peak.at_max && c->epoch == peak.epoch;
+	bool saved = is_saved(c, peak);
 
 	if (!shard->inherited) {
 		cost->allocations += c->allocations;
@@ -289,14 +311,40 @@ static void add_counter(struct image_cost *cost, const struct seg_counter *c,
 	add(&cost->peak_bytes, saved ? c->peak_bytes : live_bytes);
 }
 
+/* Sums of variances in the units of the segment.  They wrap around, as the differences do that they are made of. */
+struct variance_sums {
+	uint64_t allocations, bytes, frees, freed_bytes, temporary, reallocations;
+	uint64_t live_blocks, live_bytes, peak_blocks, peak_bytes;
+};
+
+static void add_variances(struct variance_sums *sums, const struct seg_variance *v, bool inherited,
+			  bool saved)
+{
+	uint64_t live_blocks = v->allocations - v->frees, live_bytes = v->bytes - v->freed_bytes;
+
+	if (!inherited) {
+		sums->allocations += v->allocations;
+		sums->bytes += v->bytes;
+	}
+	sums->frees += v->frees;
+	sums->freed_bytes += v->freed_bytes;
+	sums->temporary += v->temporary;
+	sums->reallocations += v->reallocations;
+	sums->live_blocks += live_blocks;
+	sums->live_bytes += live_bytes;
+	sums->peak_blocks += saved ? v->peak_blocks : live_blocks;
+	sums->peak_bytes += saved ? v->peak_bytes : live_bytes;
+}
+
 /* What is done with each counter of a shard. */
 struct costs_pass {
 	struct image *image;
+	struct variance_sums *variances; /* of each of the costs; NULL: not sampled */
 	uint32_t *place; /* by node: 1 + its index in the costs, once that is known */
 	uint32_t nodes;
 	struct peak_rule peak;
 	void (*take)(struct costs_pass *pass, const struct seg_counter *counter,
-		     const struct seg_shard *shard);
+		     const struct seg_variance *variance, const struct seg_shard *shard);
 };
 
 static void take_shard(struct costs_pass *pass, struct image_source source,
@@ -306,32 +354,48 @@ static void take_shard(struct costs_pass *pass, struct image_source source,
 				 records_limit(source, sizeof(struct seg_counter), MOST_COUNTERS));
 	struct records records = { shard->chunks, SEG_COUNTER_CHUNKS, SEG_COUNTER_FIRST,
 				   sizeof(struct seg_counter) };
+	struct records variance_records = { shard->variance_chunks, SEG_COUNTER_CHUNKS,
+					    SEG_COUNTER_FIRST, sizeof(struct seg_variance) };
 	struct seg_counter counters[COUNTERS_AT_ONCE];
+	struct seg_variance variances[COUNTERS_AT_ONCE];
 
 	for (uint32_t from = 0, n; from < count; from += n) {
 		n = at_most(count - from, COUNTERS_AT_ONCE);
 		read_records(source, records, from, n, counters);
+		if (pass->variances)
+			read_records(source, variance_records, from, n, variances);
 		for (uint32_t i = 0; i < n; i++)
 			if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < pass->nodes)
-				pass->take(pass, &counters[i], shard);
+				pass->take(pass, &counters[i], &variances[i], shard);
 	}
 }
 
 static void mark_node(struct costs_pass *pass, const struct seg_counter *counter,
-		      const struct seg_shard *shard)
+		      const struct seg_variance *variance, const struct seg_shard *shard)
 {
+	(void)variance;
 	(void)shard;
 	pass->place[counter->node] = 1;
 }
 
+/* `at`: index in the costs. */
+static void add_at(struct costs_pass *pass, uint32_t at, const struct seg_counter *counter,
+		   const struct seg_variance *variance, const struct seg_shard *shard)
+{
+	add_counter(&pass->image->costs[at], counter, shard, pass->peak);
+	if (pass->variances)
+		add_variances(&pass->variances[at], variance, shard->inherited,
+			      is_saved(counter, pass->peak));
+}
+
 /* A node without a place: its first counter came after the nodes were marked; that process still runs. */
 static void sum_counter(struct costs_pass *pass, const struct seg_counter *counter,
-			const struct seg_shard *shard)
+			const struct seg_variance *variance, const struct seg_shard *shard)
 {
 	uint32_t place = pass->place[counter->node];
 
 	if (place)
-		add_counter(&pass->image->costs[place - 1], counter, shard, pass->peak);
+		add_at(pass, place - 1, counter, variance, shard);
 }
 
 /* Makes room for the costs of the nodes that are marked, in the order of the nodes. */
@@ -344,7 +408,9 @@ static int place_costs(struct costs_pass *pass)
 		if (pass->place[i])
 			pass->place[i] = ++count;
 	image->costs = calloc(count + 1ul, sizeof(*image->costs));
-	if (!image->costs)
+	if (image->header.sample_mean)
+		pass->variances = calloc(count + 1ul, sizeof(*pass->variances));
+	if (!image->costs || (image->header.sample_mean && !pass->variances))
 		return -ENOMEM;
 	image->cost_count = count;
 	for (uint32_t i = 0; i < pass->nodes; i++)
@@ -366,11 +432,63 @@ static int sum_shards(struct costs_pass *pass, struct image_source source,
 	pass->take = sum_counter;
 	for (uint32_t i = 0; i < count; i++) {
 		take_shard(pass, source, &shards[i]);
-		add_counter(&pass->image->costs[pass->place[SEG_UNATTRIBUTED] - 1], &shards[i].none,
-			    &shards[i], pass->peak);
+		add_at(pass, pass->place[SEG_UNATTRIBUTED] - 1, &shards[i].none,
+		       &shards[i].none_variance, &shards[i]);
 	}
-	pass->image->unattributed =
-		pass->image->costs[pass->place[SEG_UNATTRIBUTED] - 1].allocations;
+	return 0;
+}
+
+/* From the segment's units to blocks.  By what is rounded first is up to chance, which is drawn from what tells images
+ * apart: the same segment gives the same figures. */
+static void round_blocks(struct image *image)
+{
+	int64_t carry[6];
+
+	for (unsigned i = 0; i < 6; i++)
+		carry[i] = (int64_t)((image->header.image + i) * 0x9e3779b97f4a7c15u >>
+				     (64 - SEG_SAMPLE_BITS)) -
+			   (1 << (SEG_SAMPLE_BITS - 1));
+	for (size_t i = 0; i < image->cost_count; i++) {
+		struct image_cost *c = &image->costs[i];
+
+		c->allocations = (uint64_t)whole_blocks(c->allocations, &carry[0]);
+		c->frees = (uint64_t)whole_blocks(c->frees, &carry[1]);
+		c->temporary = (uint64_t)whole_blocks(c->temporary, &carry[2]);
+		c->reallocations = (uint64_t)whole_blocks(c->reallocations, &carry[3]);
+		c->live_blocks = whole_blocks((uint64_t)c->live_blocks, &carry[4]);
+		c->peak_blocks = whole_blocks((uint64_t)c->peak_blocks, &carry[5]);
+	}
+}
+
+/* Below zero: differences of figures that changed while they were read. */
+static double variance_of(uint64_t sum, double unit)
+{
+	return (int64_t)sum > 0 ? (double)sum * unit : 0;
+}
+
+static int convert_variances(struct image *image, const struct variance_sums *sums)
+{
+	double block = (double)seg_sample_blocks_unit(image->header.sample_mean);
+	double byte = (double)seg_sample_bytes_unit(image->header.sample_mean);
+
+	block *= block / (1 << SEG_VARIANCE_BITS);
+	byte *= byte / (1 << SEG_VARIANCE_BITS);
+	image->variances = calloc(image->cost_count + 1, sizeof(*image->variances));
+	if (!image->variances)
+		return -ENOMEM;
+	for (size_t i = 0; i < image->cost_count; i++, sums++)
+		image->variances[i] = (struct image_variances){
+			.allocations = variance_of(sums->allocations, block),
+			.bytes = variance_of(sums->bytes, byte),
+			.frees = variance_of(sums->frees, block),
+			.freed_bytes = variance_of(sums->freed_bytes, byte),
+			.temporary = variance_of(sums->temporary, block),
+			.reallocations = variance_of(sums->reallocations, block),
+			.live_blocks = variance_of(sums->live_blocks, block),
+			.live_bytes = variance_of(sums->live_bytes, byte),
+			.peak_blocks = variance_of(sums->peak_blocks, block),
+			.peak_bytes = variance_of(sums->peak_bytes, byte),
+		};
 	return 0;
 }
 
@@ -398,9 +516,13 @@ static void compact_costs(struct image *image)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < image->cost_count; i++)
-		if (is_something(&image->costs[i]))
-			image->costs[kept++] = image->costs[i];
+	for (size_t i = 0; i < image->cost_count; i++) {
+		if (!is_something(&image->costs[i]))
+			continue;
+		if (image->variances)
+			image->variances[kept] = image->variances[i];
+		image->costs[kept++] = image->costs[i];
+	}
 	image->cost_count = kept;
 }
 
@@ -425,6 +547,13 @@ static int read_costs(struct image_source source, struct image *image, struct di
 			     0, count, shards);
 		error = sum_shards(&pass, source, shards, count);
 	}
+	if (!error && pass.variances) {
+		round_blocks(image);
+		error = convert_variances(image, pass.variances);
+	}
+	if (!error)
+		image->unattributed = image->costs[pass.place[SEG_UNATTRIBUTED] - 1].allocations;
+	free(pass.variances);
 	free(shards);
 	free(pass.place);
 	if (error)
@@ -460,6 +589,7 @@ void image_release(struct image *image)
 	free(image->modules);
 	free(image->nodes);
 	free(image->costs);
+	free(image->variances);
 	free(image->executable);
 	free(image->directory);
 	free(image->allocator);

@@ -27,6 +27,12 @@ struct image_cost {
 	int64_t peak_blocks, peak_bytes;
 };
 
+/* In a sampled recording: estimated variances of the costs. */
+struct image_variances {
+	double allocations, bytes, frees, freed_bytes, temporary, reallocations;
+	double live_blocks, live_bytes, peak_blocks, peak_bytes;
+};
+
 struct image_module {
 	char *path; /* absolute, as far as known */
 	uint64_t bias;
@@ -47,6 +53,7 @@ struct image {
 	struct image_module *modules;
 	uint32_t module_count;
 	struct image_cost *costs;
+	struct image_variances *variances; /* of each of the costs; NULL: these are exact */
 	size_t cost_count;
 	uint64_t unattributed;
 	int64_t peak_bytes, peak_error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `memtrack run`: records a program and its children. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/layout.h"
 #include "cmd/cmd.h"
 #include "cmd/finish.h"
 #include "cmd/launch.h"
@@ -21,6 +23,7 @@
 struct run_options {
 	const char *output, *session_dir;
 	int64_t depth, buckets;
+	uint64_t sample;
 	bool follow;
 	struct finish_options finish;
 };
@@ -30,6 +33,8 @@ static const struct opt run_opts[] = {
 	OPT_STRING('o', "output", "FILE", struct run_options, output,
 		   "the recording; %p pid, %e program, %h host, %t time (memtrack.dat)"),
 	OPT_INT(0, "depth", "N", struct run_options, depth, 1, 4096, "most frames of a stack (256)"),
+	OPT_SIZE(0, "sample", "BYTES", struct run_options, sample, 1, SEG_SAMPLE_MOST,
+		 "record one allocation per BYTES on average: less cost, figures are estimates"),
 	OPT_CLEAR(0, "no-follow", struct run_options, follow, "ignore child processes"),
 	OPT_FLAG(0, "follow-fork", struct run_options, follow, "record child processes (the default)"),
 	OPT_ALIAS("trace-children", "follow-fork"),
@@ -128,6 +133,7 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		.depth = (uint32_t)run->options.depth,
 		.buckets = power_of_two(run->options.buckets),
 		.follow = run->options.follow,
+		.sample = run->options.sample,
 	};
 	int error = folder ? session_create(&run->session, &so, diag)
 			   : diag_set(diag, -ENOMEM, "out of memory");
@@ -177,6 +183,9 @@ static int finish(struct run *run, char **argv)
 
 	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth,
 		 run->options.follow);
+	if (run->options.sample)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " sample=%" PRIu64,
+			 run->options.sample);
 	run->options.finish.output = output;
 	if (WIFSIGNALED(run->launch.status))
 		run->options.finish.signal = WTERMSIG(run->launch.status);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,8 +220,10 @@ void session_environment_for(struct session_environment *e, const struct session
 	const struct session_options *o = &session->options;
 
 	snprintf(e->word, e->word_size,
-		 SEG_SESSION_VARIABLE "=depth=%u,buckets=%u,follow=%d,only=%d:%s", o->depth,
-		 o->buckets, o->follow, o->follow ? 0 : (int)target, session->directory);
+		 SEG_SESSION_VARIABLE "=depth=%u,buckets=%u,follow=%d,only=%d,sample=%" PRIu64
+				      ":%s",
+		 o->depth, o->buckets, o->follow, o->follow ? 0 : (int)target, o->sample,
+		 session->directory);
 }
 
 int session_environment_init(struct session_environment *e, const struct session *session)

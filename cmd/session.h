@@ -20,6 +20,7 @@ struct session_options {
 	const char *base;   /* --session-dir; NULL: choose */
 	const char *beside; /* directory of the output */
 	uint32_t depth, buckets;
+	uint64_t sample; /* bytes; 0: record every allocation */
 	bool follow;
 };
 

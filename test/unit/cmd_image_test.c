@@ -492,6 +492,154 @@ static void test_inherited(void **state)
 	image_release(&image);
 }
 
+/* In a sampled recording numbers of blocks are in small units; variances are in others. */
+static void begin_sampled(uint64_t mean, uint32_t nodes)
+{
+	struct rule rule = { false, false, 7 };
+
+	begin_at(0);
+	header.sample_mean = mean;
+	set_account(&rule, 0, 5000);
+	add_nodes(nodes);
+}
+
+static void put_sampled(uint32_t shard_index, uint32_t count, const struct seg_counter *c,
+			const struct seg_variance *v, bool inherited)
+{
+	struct seg_shard shard = { .counter_count = count, .inherited = inherited };
+
+	for (uint32_t i = 0; i < count; i++) {
+		write_record(shard.chunks, SEG_COUNTER_FIRST, i, &c[i], sizeof(*c));
+		if (v)
+			write_record(shard.variance_chunks, SEG_COUNTER_FIRST, i, &v[i],
+				     sizeof(*v));
+	}
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, shard_index, &shard, sizeof(shard));
+	header.shard_count = shard_index + 1;
+}
+
+static void test_sampled(void **state)
+{
+	/* Allocated by one thread, freed by another; the second changed since the maximum; the third lived at the fork. */
+	static const struct seg_counter counters[3] = {
+		{ .node = SEG_FIRST_NODE,
+		  .allocations = 10 << 10,
+		  .bytes = 1000,
+		  .temporary = 1 << 10,
+		  .reallocations = 2 << 10 },
+		{ .node = SEG_FIRST_NODE,
+		  .epoch = 7,
+		  .frees = 4 << 10,
+		  .freed_bytes = 400,
+		  .peak_blocks = -(3 << 10),
+		  .peak_bytes = -300 },
+		{ .node = SEG_FIRST_NODE, .allocations = 100 << 10, .bytes = 10000 },
+	};
+	static const struct seg_variance variances[3] = {
+		{ .allocations = 1000, .bytes = 2000, .temporary = 10, .reallocations = 20 },
+		{ .frees = 400,
+		  .freed_bytes = 800,
+		  .peak_blocks = (uint64_t)-300,
+		  .peak_bytes = (uint64_t)-600 },
+		{ .allocations = 5000, .bytes = 7000 },
+	};
+	const struct image_variances *v;
+	const struct image_cost *c;
+
+	(void)state;
+	/* Units of 4 blocks and of 64 bytes: variances of 16 and 4096, by 16. */
+	begin_sampled(1 << 22, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		put_sampled(i, 1, &counters[i], &variances[i], i == 2);
+	load();
+	assert_int_equal(image.cost_count, 1);
+	c = &image.costs[0];
+	assert_int_equal(c->allocations, 10);
+	assert_int_equal(c->bytes, 1000);
+	assert_int_equal(c->frees, 4);
+	assert_int_equal(c->freed_bytes, 400);
+	assert_int_equal(c->temporary, 1);
+	assert_int_equal(c->reallocations, 2);
+	assert_int_equal(c->live_blocks, 106);
+	assert_int_equal(c->live_bytes, 10600);
+	assert_int_equal(c->peak_blocks, 107);
+	assert_int_equal(c->peak_bytes, 10700);
+	v = &image.variances[0];
+	assert_true(v->allocations == 1000 && v->bytes == 256 * 2000);
+	assert_true(v->frees == 400 && v->freed_bytes == 256 * 800);
+	assert_true(v->temporary == 10 && v->reallocations == 20);
+	assert_true(v->live_blocks == 5600 && v->live_bytes == 256 * 8200);
+	assert_true(v->peak_blocks == 5700 && v->peak_bytes == 256 * 8400);
+	image_release(&image);
+	/* Small means: units of one, sixteenths. */
+	header.sample_mean = 4096;
+	load();
+	assert_true(image.variances[0].allocations == 62.5 && image.variances[0].bytes == 125);
+	image_release(&image);
+	header.sample_mean = 0;
+	load();
+	assert_null(image.variances);
+	assert_int_equal(image.costs[0].allocations, 10 << 10);
+	image_release(&image);
+}
+
+/* A sum of many numbers that are no whole ones is off by less than one; each is right on average; nothing stays nothing. */
+static void test_rounding(void **state)
+{
+	static struct seg_counter counters[1000];
+	double first = 0;
+
+	(void)state;
+	begin_sampled(4096, 1000);
+	for (uint32_t i = 0; i < 1000; i++)
+		counters[i] = (struct seg_counter){ .node = SEG_FIRST_NODE + i,
+						    .allocations = i % 10 == 9 ? 0 : 1618,
+						    .bytes = 1,
+						    .frees = i % 10 == 9 ? 2048 : 1024 };
+	put_sampled(0, 1000, counters, NULL, false);
+	for (unsigned round = 0; round < 1000; round++) {
+		int64_t sum = 0, live = 0;
+
+		header.image = round * 0x123456789abcdefull;
+		load();
+		assert_int_equal(image.cost_count, 1000);
+		for (uint32_t i = 0; i < 1000; i++) {
+			const struct image_cost *c = &image.costs[i];
+
+			if (i % 10 == 9) {
+				assert_int_equal(c->allocations, 0);
+				assert_int_equal(c->live_blocks, -2);
+			}
+			assert_in_range(c->allocations, i % 10 == 9 ? 0 : 1, 2);
+			assert_int_equal(c->frees, i % 10 == 9 ? 2 : 1);
+			sum += (int64_t)c->allocations;
+			live += c->live_blocks;
+		}
+		assert_in_range(sum, 1422 - 1, 1422 + 1); /* 900 * 1618 / 1024 = 1422.07 */
+		assert_in_range(live, 322 - 1, 322 + 1);
+		first += (double)image.costs[0].allocations / 1000;
+		image_release(&image);
+	}
+	assert_true(first > 1.58 - 0.08 && first < 1.58 + 0.08);
+}
+
+static void test_sampled_totals(void **state)
+{
+	struct seg_shard shard = { .live_bytes = 12345, .live_blocks = 1500 };
+	struct image_totals totals;
+
+	(void)state;
+	begin_sampled(512 << 10, 1);
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
+	shard.live_blocks = 5 << 10;
+	write_record(header.shard_chunks, SEG_SHARD_FIRST, 1, &shard, sizeof(shard));
+	header.shard_count = 2;
+	write_header();
+	totals = image_read_totals((struct image_source){ fd, base }, &header);
+	assert_int_equal(totals.bytes, 24690);
+	assert_int_equal(totals.blocks, 6); /* 6.46 */
+}
+
 static void test_totals(void **state)
 {
 	struct image_source source;
@@ -583,6 +731,15 @@ static void check_walkable(void)
 	for (uint32_t i = 1; i < image.module_count; i++) {
 		assert_non_null(image.modules[i].path);
 		assert_true(image.modules[i].build_id_size <= 32);
+	}
+	assert_true(image.header.sample_mean <= SEG_SAMPLE_MOST);
+	assert_true((image.variances != NULL) == (image.header.sample_mean != 0));
+	for (size_t i = 0; image.variances && i < image.cost_count; i++) {
+		const struct image_variances *v = &image.variances[i];
+
+		assert_true(v->allocations >= 0 && v->allocations < 1e300);
+		assert_true(v->live_bytes >= 0 && v->live_bytes < 1e300);
+		assert_true(v->peak_blocks >= 0 && v->peak_blocks < 1e300);
 	}
 }
 
@@ -698,8 +855,9 @@ static void test_damaged_shards(void **state)
 		struct seg_shard shard = { .counter_count = 2000 };
 
 		for (unsigned k = 0; k < SEG_COUNTER_CHUNKS; k++)
-			shard.chunks[k] = bad[i];
+			shard.chunks[k] = shard.variance_chunks[k] = bad[i];
 		make_small();
+		header.sample_mean = i % 2 ? UINT64_MAX : 0;
 		write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
 		load_damaged();
 		make_small();
@@ -785,6 +943,8 @@ static void test_damage_anywhere(void **state)
 		uint8_t *bytes = (uint8_t *)&header;
 
 		header = good;
+		if (round % 2)
+			header.sample_mean = any() >> below(64);
 		for (unsigned i = 0; i < 1 + round % 8; i++)
 			bytes[below(sizeof(header))] = (uint8_t)any();
 		for (unsigned i = 0; i < 20; i++) {
@@ -833,6 +993,9 @@ int main(void)
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_peak_rules),
 		cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_sampled_totals),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_regions),
 		cmocka_unit_test(test_regions_are_apart),
