@@ -53,6 +53,7 @@ list() {
 	wrong:              @ -o % wrong.c -ldl
 	libwrapper.so:      @ -shared -fPIC -o % wrapper.c -ldl
 	wrapped:            @ -o % wrong.c "$out/libwrapper.so" -Wl,--no-as-needed -Wl,-rpath,'$ORIGIN' -ldl
+	sampled:            @ -o % sampled.c
 	steady:             @ -o % steady.c
 	manystacks:         @ -o % manystacks.c
 	libtally.so:        @ -shared -fPIC -o % tally.c
