@@ -93,7 +93,7 @@ struct seg_counter {
 
 /*
  * In a sampled recording (seg_header.sample_mean): estimated variances of a counter's sums.  The units are those of
- * the sums, squared, and scaled by seg_sample_blocks_unit or seg_sample_bytes_unit.  Variances of what is live are the differences.
+ * the sums, squared, and scaled by seg_sample_blocks_bits or seg_sample_bytes_unit.  Variances of what is live are the differences.
  */
 struct seg_variance {
 	uint64_t allocations, bytes, frees, freed_bytes;
@@ -211,12 +211,14 @@ struct seg_header {
 #define SEG_SAMPLE_BITS	  10
 #define SEG_VARIANCE_BITS 4
 
-/* One unit of a variance is the square of this, divided by 2^SEG_VARIANCE_BITS: blocks squared, or bytes squared. */
-static inline uint64_t seg_sample_blocks_unit(uint64_t mean)
+/* One unit of a variance of blocks is 2^-N blocks squared, for this N, which may be below zero: as fine as it can be while a
+ * sum has room for 2^44 bytes allocated in the smallest blocks. */
+static inline int seg_sample_blocks_bits(uint64_t mean)
 {
-	return mean >> 20 ? mean >> 20 : 1;
+	return 27 - (mean > 1 ? 64 - __builtin_clzll(mean - 1) : 0);
 }
 
+/* One unit of a variance of bytes is the square of this, divided by 2^SEG_VARIANCE_BITS. */
 static inline uint64_t seg_sample_bytes_unit(uint64_t mean)
 {
 	return mean >> 16 ? mean >> 16 : 1;

@@ -42,10 +42,21 @@ static uint64_t inverse(uint64_t size)
 	return (ONE_40 << 20) / (ONE_40 - q);
 }
 
-/* count x (count - step), of numbers in units of 2^-20, in units of unit^2 / 2^SEG_VARIANCE_BITS. */
-static uint64_t product(uint64_t count, uint64_t step, uint64_t unit)
+/* (1-p)/p^2 = 1/p x (1/p - 1), of 1/p in units of 2^-20, in units of 2^-seg_sample_blocks_bits. */
+static uint64_t blocks_variance(uint64_t inverse_p)
 {
-	return (uint64_t)((wide)(count / unit) * ((count - step) / unit) >>
+	int shift = 40 - seg_sample_blocks_bits(sample_mean);
+
+	return (uint64_t)(((wide)inverse_p * (inverse_p - ONE_20) + ((wide)1 << (shift - 1))) >>
+			  shift);
+}
+
+/* The same times size^2: size/p x (size/p - size), of size/p in units of 2^-20. */
+static uint64_t bytes_variance(uint64_t bytes, uint64_t size)
+{
+	uint64_t unit = seg_sample_bytes_unit(sample_mean);
+
+	return (uint64_t)((wide)(bytes / unit) * ((bytes - (size << 20)) / unit) >>
 			  (40 - SEG_VARIANCE_BITS));
 }
 
@@ -60,8 +71,8 @@ struct sample_weight sample_weigh(uint64_t size)
 	return (struct sample_weight){
 		.blocks = (w + (1 << (19 - SEG_SAMPLE_BITS))) >> (20 - SEG_SAMPLE_BITS),
 		.bytes = (bytes + ONE_20 / 2) >> 20,
-		.blocks_variance = product(w, ONE_20, seg_sample_blocks_unit(sample_mean)),
-		.bytes_variance = product(bytes, size << 20, seg_sample_bytes_unit(sample_mean)),
+		.blocks_variance = blocks_variance(w),
+		.bytes_variance = bytes_variance(bytes, size),
 	};
 }
 

@@ -3,6 +3,7 @@
 #include "cmd/image.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -468,10 +469,9 @@ static double variance_of(uint64_t sum, double unit)
 
 static int convert_variances(struct image *image, const struct variance_sums *sums)
 {
-	double block = (double)seg_sample_blocks_unit(image->header.sample_mean);
+	double block = ldexp(1, -seg_sample_blocks_bits(image->header.sample_mean));
 	double byte = (double)seg_sample_bytes_unit(image->header.sample_mean);
 
-	block *= block / (1 << SEG_VARIANCE_BITS);
 	byte *= byte / (1 << SEG_VARIANCE_BITS);
 	image->variances = calloc(image->cost_count + 1, sizeof(*image->variances));
 	if (!image->variances)

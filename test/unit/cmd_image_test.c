@@ -547,7 +547,7 @@ static void test_sampled(void **state)
 	const struct image_cost *c;
 
 	(void)state;
-	/* Units of 4 blocks and of 64 bytes: variances of 16 and 4096, by 16. */
+	/* Units of 2^-5 blocks squared, and of the square of 64 bytes by 16. */
 	begin_sampled(1 << 22, 1);
 	for (uint32_t i = 0; i < 3; i++)
 		put_sampled(i, 1, &counters[i], &variances[i], i == 2);
@@ -565,16 +565,21 @@ static void test_sampled(void **state)
 	assert_int_equal(c->peak_blocks, 107);
 	assert_int_equal(c->peak_bytes, 10700);
 	v = &image.variances[0];
-	assert_true(v->allocations == 1000 && v->bytes == 256 * 2000);
-	assert_true(v->frees == 400 && v->freed_bytes == 256 * 800);
-	assert_true(v->temporary == 10 && v->reallocations == 20);
-	assert_true(v->live_blocks == 5600 && v->live_bytes == 256 * 8200);
-	assert_true(v->peak_blocks == 5700 && v->peak_bytes == 256 * 8400);
+	assert_true(32 * v->allocations == 1000 && v->bytes == 256 * 2000);
+	assert_true(32 * v->frees == 400 && v->freed_bytes == 256 * 800);
+	assert_true(32 * v->temporary == 10 && 32 * v->reallocations == 20);
+	assert_true(32 * v->live_blocks == 5600 && v->live_bytes == 256 * 8200);
+	assert_true(32 * v->peak_blocks == 5700 && v->peak_bytes == 256 * 8400);
 	image_release(&image);
-	/* Small means: units of one, sixteenths. */
+	/* Small means: finer units of blocks, sixteenths of bytes squared. */
 	header.sample_mean = 4096;
 	load();
-	assert_true(image.variances[0].allocations == 62.5 && image.variances[0].bytes == 125);
+	assert_true(32768 * image.variances[0].allocations == 1000);
+	assert_true(image.variances[0].bytes == 125);
+	image_release(&image);
+	header.sample_mean = SEG_SAMPLE_MOST;
+	load();
+	assert_true(image.variances[0].allocations == 2048 * 1000);
 	image_release(&image);
 	header.sample_mean = 0;
 	load();
