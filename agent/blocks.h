@@ -55,24 +55,26 @@ static inline uint64_t *block_entry(uintptr_t address)
 	return &leaf[address >> BLOCK_GRANULE_BITS & ((1u << BLOCK_LEAF_BITS) - 1)];
 }
 
-/* Begins to fetch the entry of a block that is about to be recorded. */
-static inline void block_expect(const void *block)
+/* The entry of a block that is about to be recorded, which begins to be fetched; NULL: there is none yet. */
+static inline uint64_t *block_expect(const void *block)
 {
 	uint64_t *entry = block_entry((uintptr_t)block);
 
-	if (entry)
+	if (__builtin_expect(entry != NULL, 1))
 		__builtin_prefetch(entry, 1);
+	return entry;
 }
 
 /* The slow ways of the two below: new tables, huge blocks. */
 bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct block *former);
 struct block block_read_entry(uint64_t word, uintptr_t address);
 
-/* Records a live block.  False: no memory for the map; the block's free will be unknown.  *former is BLOCK_LIVE
- * when a live block was recorded there, whose free was never seen. */
-static inline bool block_put(const void *block, uint32_t node, uint64_t size, struct block *former)
+/* Records a live block, at the entry that block_expect told.  False: no memory for the map; the block's free will be
+ * unknown.  *former is BLOCK_LIVE when a live block was recorded there, whose free was never seen. */
+static inline bool block_put_at(uint64_t *entry, const void *block, uint32_t node, uint64_t size,
+				struct block *former)
 {
-	uint64_t *entry = block_entry((uintptr_t)block), word;
+	uint64_t word;
 
 	if (__builtin_expect(entry && size < BLOCK_HUGE, 1)) {
 		word = __atomic_load_n(entry, __ATOMIC_RELAXED);
@@ -83,6 +85,11 @@ static inline bool block_put(const void *block, uint32_t node, uint64_t size, st
 		}
 	}
 	return block_put_slowly((uintptr_t)block, node, size, former);
+}
+
+static inline bool block_put(const void *block, uint32_t node, uint64_t size, struct block *former)
+{
+	return block_put_at(block_entry((uintptr_t)block), block, node, size, former);
 }
 
 /* What is known of a block that is being freed; it counts as freed from now on. */

@@ -35,12 +35,13 @@ APART void add_unseen_free(struct shard *shard, const struct block *b)
 	add_free(shard, b, false, false);
 }
 
-FLAT void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
+FLAT void add_alloc(struct shard *shard, const void *block, uint64_t *entry, uint32_t node,
+		    size_t size)
 {
 	struct seg_counter *counter = counter_of(shard, &node);
 	struct block former;
 
-	if (!block_put(block, node, size, &former))
+	if (!block_put_at(entry, block, node, size, &former))
 		segment_drop(SEG_UNTRACKED_BLOCKS, 1);
 	if (__builtin_expect(former.state == BLOCK_LIVE, 0)) {
 		add_unseen_free(shard, &former);
@@ -58,6 +59,7 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 	bool borrowed;
 	struct shard *shard;
 	uint32_t node;
+	uint64_t *entry;
 
 	if (__builtin_expect(sample_mean != 0, 0)) {
 		record_sampled_alloc(block, size, frame);
@@ -69,10 +71,10 @@ void record_alloc(const void *block, size_t size, const uintptr_t *frame)
 		segment_drop(SEG_DROPPED_BYTES, size);
 		return;
 	}
-	block_expect(block);
+	entry = block_expect(block);
 	node = stack_capture(&shard->stacks, frame);
 	truth_check(shard, frame, node);
-	add_alloc(shard, block, node, size);
+	add_alloc(shard, block, entry, node, size);
 	shard_leave(shard, borrowed);
 }
 
@@ -88,7 +90,8 @@ void record_early_alloc(const void *block, size_t size, uintptr_t caller)
 	shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
 	if (!shard)
 		return;
-	add_alloc(shard, block, stack_tree_child(SEG_ROOT_UNREADABLE, caller), size);
+	add_alloc(shard, block, block_expect(block), stack_tree_child(SEG_ROOT_UNREADABLE, caller),
+		  size);
 	shard_leave(shard, borrowed);
 }
 

@@ -76,7 +76,7 @@ struct stack_check {
 	uintptr_t value;
 };
 
-enum { STACK_CHECKS_BEFORE = 3, STACK_MEMO_BITS = 8, STACK_MEMO_CHECKS = 6 };
+enum { STACK_CHECKS_BEFORE = 3, STACK_MEMO_BITS = 7, STACK_MEMO_CHECKS = 6 };
 
 /* A way from a hook's caller to a kept frame: see stack_memo.h. */
 struct stack_memo {
@@ -121,7 +121,8 @@ struct stack_cache {
 	struct unwind_cursor cursor;
 	const struct stack_memo *memo; /* that the last capture found */
 	uint32_t memo_repeats;	       /* how often before, without another between */
-	struct stack_memo memos[1 << STACK_MEMO_BITS];
+	uint32_t memo_turn;	       /* which of two places is written next */
+	struct stack_memo memos[2 << STACK_MEMO_BITS];
 };
 
 /* Limits for all captures; once at start. */

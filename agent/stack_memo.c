@@ -48,7 +48,7 @@ void stack_memo_put(struct stack_cache *c, uint32_t node)
 	}
 	while (w.left)
 		add_check(&w, (uintptr_t)&nothing, 0);
-	m = stack_memo_at(c, first->slot, first->address);
+	m = stack_memo_pair(c, first->slot, first->address) + (c->memo_turn++ & 1);
 	*m = (struct stack_memo){
 		.slot = first->slot,
 		.address = first->address,
@@ -66,6 +66,6 @@ void stack_memo_put(struct stack_cache *c, uint32_t node)
 
 void stack_memo_forget(struct stack_cache *c)
 {
-	for (int i = 0; i < 1 << STACK_MEMO_BITS; i++)
+	for (int i = 0; i < 2 << STACK_MEMO_BITS; i++)
 		c->memos[i].slot = 0;
 }

@@ -15,12 +15,13 @@
 
 #include "agent/stack_cache.h"
 
-static inline struct stack_memo *stack_memo_at(struct stack_cache *c, uintptr_t slot,
-					       uintptr_t address)
+/* The two places of the ways that begin so. */
+static inline struct stack_memo *stack_memo_pair(struct stack_cache *c, uintptr_t slot,
+						 uintptr_t address)
 {
 	uint64_t h = (address ^ slot << 20) * 0x9e3779b97f4a7c15ull;
 
-	return &c->memos[h >> (64 - STACK_MEMO_BITS)];
+	return &c->memos[2 * (h >> (64 - STACK_MEMO_BITS))];
 }
 
 static inline bool stack_memo_holds(const struct stack_memo *m, const uintptr_t *frame)
@@ -45,12 +46,11 @@ static inline bool stack_memo_holds(const struct stack_memo *m, const uintptr_t 
 static inline const struct stack_memo *stack_memo_find(struct stack_cache *c,
 						       const uintptr_t *frame)
 {
-	const struct stack_memo *m = stack_memo_at(c, (uintptr_t)&frame[1], frame[1]);
+	const struct stack_memo *m = stack_memo_pair(c, (uintptr_t)&frame[1], frame[1]);
 
-	return stack_memo_holds(m, frame) &&
-			       !stack_checks_differ(c->checks, c->checks + m->base->checks)
-		       ? m
-		       : NULL;
+	if (!stack_memo_holds(m, frame) && !stack_memo_holds(++m, frame))
+		return NULL;
+	return stack_checks_differ(c->checks, c->checks + m->base->checks) ? NULL : m;
 }
 
 /* Remembers the way just walked: c->walked, called by the kept frame c->top. */
