@@ -70,8 +70,9 @@ struct rule_table {
 };
 extern struct rule_table *rule_table;
 
-#define RULE_STAMP_MASK	  0xfff0ull
-#define RULE_STAMP_UNSURE 0ull /* while libraries are being unloaded: no rule has it */
+#define RULE_STAMP_MASK 0xfff0ull
+/* While libraries are being unloaded: no rule has it, nor has what is no rule yet. */
+#define RULE_STAMP_UNSURE 16ull
 
 bool rules_start(void);
 /* What rules that hold in this state of the load map are stamped with. */

@@ -37,6 +37,7 @@ void stack_cache_forget(struct stack_cache *c)
 
 void stack_cache_reset(struct stack_cache *c)
 {
+	stack_cache_drop_walked(c);
 	stack_cache_drop(c, NULL);
 	c->last.slot = 0;
 	stack_memory_reset(&c->memory);
@@ -63,30 +64,41 @@ __attribute__((noinline, cold)) static bool grow_checks(struct stack_cache *c)
 	return true;
 }
 
-static inline uint32_t add_check(struct stack_check *checks, uint32_t count, uintptr_t at,
-				 uintptr_t value)
+/* The checks that outward frames need, in the order a walk reads them: outward, so the last added is the first checked. */
+struct seal {
+	struct stack_check *checks;
+	uint32_t count;
+	bool lasting; /* all of these words can be read whenever the thread runs */
+};
+
+static inline void add_check(struct seal *s, const struct stack_memory *m, uintptr_t at,
+			     uintptr_t value)
 {
-	checks[count] = (struct stack_check){ (const uintptr_t *)at, value };
-	return count + 1;
+	s->checks[s->count++] = (struct stack_check){ (const uintptr_t *)at, value };
+	s->lasting &= stack_memory_owns(m, at);
 }
 
 /* Adds the checks of the innermost kept frame, before another is put on it; before the outermost frame is put down, that
- * of the word at which the walk ended, if it was one.  Returns how many there are then. */
-static inline uint32_t seal(const struct stack_cache *c, const struct stack_frame *top)
+ * of the word at which the walk ended, if it was one. */
+static inline struct seal seal(const struct stack_cache *c, const struct stack_frame *top)
 {
-	struct stack_check *checks = c->checks;
-	uint32_t count;
+	struct seal s = { c->checks, top ? top->checks : 0, true };
+	uintptr_t fp_slot;
 
-	if (__builtin_expect(!top, 0))
-		return c->end_slot ? add_check(checks, 0, c->end_slot, c->end_value) : 0;
-	count = top->checks;
-	/* In the order a walk reads them: outward, so the last added is the first checked. */
-	if (top->flags & FRAME_FP_NEEDED && top->fp_at)
-		count = add_check(checks, count, top->slot + (uintptr_t)top->fp_at, top->fp);
-	count = add_check(checks, count, top->slot, top->address);
+	if (__builtin_expect(!top, 0)) {
+		if (c->end_slot)
+			add_check(&s, &c->memory, c->end_slot, c->end_value);
+		return s;
+	}
+	fp_slot = top->slot + (uintptr_t)top->fp_at;
+	if (top->fp_at && top->flags & FRAME_FP_NEEDED)
+		add_check(&s, &c->memory, fp_slot, top->fp);
+	else if (top->fp_at)
+		s.lasting &= stack_memory_owns(&c->memory, fp_slot);
+	add_check(&s, &c->memory, top->slot, top->address);
 	if (__builtin_expect(top->cfa_at != 0, 0))
-		count = add_check(checks, count, top->slot + (uintptr_t)top->cfa_at, top->slot + 8);
-	return count;
+		add_check(&s, &c->memory, top->slot + (uintptr_t)top->cfa_at, top->slot + 8);
+	return s;
 }
 
 /* How the tree names a frame's address. */
@@ -151,11 +163,12 @@ static void adopt(struct stack_cache *c, uint32_t count, struct stack_frame **go
 
 	for (; count; count--) {
 		struct stack_frame *inner = frame->inner;
-		uint32_t depth = top ? top->depth + 1u : 0, checks;
+		uint32_t depth = top ? top->depth + 1u : 0;
+		struct seal sealed;
 
 		if ((top ? top->checks : 0) + CHECKS > c->checks_capacity && !grow_checks(c))
 			break;
-		checks = seal(c, top);
+		sealed = seal(c, top);
 		node = node && depth < depth_limit ? child_of(node, frame) : 0;
 		frame->flags |= FRAME_KEPT;
 		if (frame->fp_role == FP_USED)
@@ -165,8 +178,8 @@ static void adopt(struct stack_cache *c, uint32_t count, struct stack_frame **go
 		frame->outer = top;
 		frame->depth = (uint16_t)depth;
 		frame->node = node;
-		frame->checks = checks;
-		if (*good == top && can_keep(frame))
+		frame->checks = sealed.count;
+		if (*good == top && sealed.lasting && can_keep(frame))
 			*good = frame;
 		top = frame;
 		frame = inner;

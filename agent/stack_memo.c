@@ -7,13 +7,15 @@ static const uintptr_t nothing;
 /* Collects the checks of a way from its outer end; the first frame is compared as a whole. */
 struct way {
 	struct stack_check checks[STACK_MEMO_CHECKS];
-	int left;	/* free places, before those that are taken */
-	bool fp_needed; /* of the frame added last */
+	int left; /* free places, before those that are taken */
+	const struct stack_memory
+		*memory; /* words are to be in the thread's own stack, as for kept frames */
+	bool fp_needed;	 /* of the frame added last */
 };
 
 static bool add_check(struct way *w, uintptr_t at, uintptr_t value)
 {
-	if (!w->left)
+	if (!w->left || !stack_memory_owns(w->memory, at))
 		return false;
 	w->checks[--w->left] = (struct stack_check){ (const uintptr_t *)at, value };
 	return true;
@@ -35,7 +37,7 @@ static bool add_frame(struct way *w, const struct stack_frame *f)
 void stack_memo_put(struct stack_cache *c, uint32_t node)
 {
 	const struct stack_frame *base = c->top, *f, *first = NULL;
-	struct way w = { .left = STACK_MEMO_CHECKS };
+	struct way w = { .left = STACK_MEMO_CHECKS, .memory = &c->memory };
 	struct stack_memo *m;
 
 	w.fp_needed = base->flags & FRAME_FP_NEEDED;
@@ -47,7 +49,7 @@ void stack_memo_put(struct stack_cache *c, uint32_t node)
 		first = f;
 	}
 	while (w.left)
-		add_check(&w, (uintptr_t)&nothing, 0);
+		w.checks[--w.left] = (struct stack_check){ &nothing, 0 };
 	m = stack_memo_pair(c, first->slot, first->address) + (c->memo_turn++ & 1);
 	*m = (struct stack_memo){
 		.slot = first->slot,

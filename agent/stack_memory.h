@@ -38,6 +38,13 @@ static inline bool stack_memory_has(const struct stack_memory *m, uintptr_t addr
 	       (address >= m->foreign_low && address < m->foreign_high);
 }
 
+/* Is this word a part of the thread's own stack?  That is mapped as long as the thread lives; other memory may be gone
+ * the next time. */
+static inline bool stack_memory_owns(const struct stack_memory *m, uintptr_t address)
+{
+	return address >= m->own_low && address < m->own_high;
+}
+
 /* May the word at `address` be read? */
 static inline bool stack_memory_ok(struct stack_memory *m, uintptr_t address)
 {

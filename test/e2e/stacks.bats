@@ -195,6 +195,27 @@ build_id() {
 	assert_eq "$(jq -c '[.sites[] | select(.function | tostring | test("plug_.*_alloc")) | .allocations]' out)" "[400,400]" "sites of the plug-ins"
 }
 
+@test "memory that a stack was read from is gone at the next allocation" {
+	local what
+	for what in block fiber; do
+		call 7 "$MEMTRACK" run -q -o memtrack.dat "$B/gone" $what
+		forget
+	done
+	assert_eq "$(site_sum in_fiber allocations)" 30 "allocations in fibers"
+	call 7 "$MEMTRACK" run -q -o memtrack.dat "$B/gone" block
+	forget
+	assert_eq "$(site_sum call_with_rbp allocations)" 40 "allocations with a stray frame pointer"
+}
+
+@test "threads on one stack, one after the other: each has its own beginning" {
+	call 7 "$MEMTRACK" run -q -o memtrack.dat "$B/gone" thread
+	assert_eq "$(site_sum first allocations)" 200 "in first"
+	assert_eq "$(query '[.sites[].stacks[] | select(any(.frames[]; .function == "first")) |
+		select(any(.frames[]; .function == "use_thread")) | select(.frames | length > 4) | .allocations] | add')" 200 "complete stacks of first"
+	assert_eq "$(query '[.sites[].stacks[] | select(any(.frames[]; .function == "second")) |
+		select(any(.frames[]; .function == "use_thread")) | select(.frames | length > 4) | .allocations] | add')" 1000 "complete stacks of second"
+}
+
 @test "a stripped program: module and offset, not the nearest symbol" {
 	cp "$B/chain" prog
 	strip -s prog

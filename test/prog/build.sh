@@ -32,6 +32,7 @@ list() {
 	libplug_red.so:     @ -shared -fPIC -DWHO=red -DSIZE=60 -o % plug.c
 	libplug_blue.so:    @ -shared -fPIC -DWHO=blue -DSIZE=90 -o % plug.c
 	plugins:            @ -o % plugins.c -ldl
+	gone:               @ -o % gone.c
 	peak:               @ -o % peak.c
 	shape:              @ -o % shape.c
 	peak_threads:       @ -o % peak_threads.c

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "agent/layout.h"
+#include "agent/rules.h"
 #include "test/unit/agent_fixture.h"
 
 #define NOINLINE __attribute__((noinline))
@@ -1396,6 +1397,23 @@ static void test_no_way_to_the_hook(void **state)
 	}
 }
 
+/* While libraries are being unloaded rules are computed anew, also where one was forgotten: at every 2048th change of the load
+ * map all are. */
+static void test_rules_while_unloading(void **state)
+{
+	static struct cfi_work work;
+	uintptr_t address = (uintptr_t)__builtin_return_address(0);
+	struct return_site *site;
+	enum rule_kind kind = rule_kind(rule_of(address, rule_stamp(0), &work, &site));
+
+	(void)state;
+	assert_int_not_equal(kind, RULE_UNSET);
+	rule_stamp(2048);
+	assert_int_equal(rule_kind(rule_of(address, rule_stamp(MODULES_CLOSING), &work, &site)),
+			 kind);
+	assert_int_equal(rule_kind(rule_of(address, rule_stamp(0), &work, &site)), kind);
+}
+
 /* ------------------------------------------------------------------------------------------------- */
 
 /* The kernel's view of a handler, with the restorer that libc gave it. */
@@ -1451,6 +1469,7 @@ int main(void)
 		cmocka_unit_test(test_former_end_is_not_believed),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_no_way_to_the_hook),
+		cmocka_unit_test(test_rules_while_unloading),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
