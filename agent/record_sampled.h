@@ -13,7 +13,7 @@
 #include "agent/threads.h"
 
 void record_sampled_alloc(const void *block, size_t size, const uintptr_t *frame);
-/* Where the stack is not to be had: the caller's address, or a node. */
+/* An allocation of before the agent could start, of which only the calling address is known. */
 void record_sampled_early(const void *block, size_t size, uintptr_t caller);
 void record_sampled_inherited(struct shard *shard, const struct block *b);
 /* `b`: what block_take said. */

@@ -271,7 +271,8 @@ static inline bool is_within_limit(const struct stack_cache *c)
 __attribute__((noinline, cold)) static void start_anew(struct stack_cache *c, uint64_t modules)
 {
 	stack_cache_drop(c, NULL);
-	stack_memo_forget(c);
+	if (c->stamp) /* else none was ever written, nor is its memory there */
+		stack_memo_forget(c);
 	c->modules = modules_closing(modules) ? UINT64_MAX : modules;
 	c->stamp = rule_stamp(modules);
 }

@@ -16,9 +16,9 @@
  * The innermost frames of a capture are kept only when the next one begins with the same: most often it does not, and
  * they would be put down for nothing.
  *
- * Never kept: a frame whose check needs memory other than the thread's own stack, which may be gone the next time (a fiber's
- * stack, a word that a stray frame pointer led to); a frame whose caller cannot be had from those words (RULE_HARD, signal frames), frames on another stack
- * than the outermost ones, and everything inward of them.
+ * Never kept: a frame whose check needs memory other than the thread's own stack, which may be gone the next time (a
+ * fiber's stack, a word that a stray frame pointer led to); a frame whose caller cannot be had from those words (RULE_HARD,
+ * signal frames); frames on another stack than the outermost ones; and everything inward of them.
  */
 #ifndef MEMTRACK_AGENT_STACK_CACHE_H
 #define MEMTRACK_AGENT_STACK_CACHE_H
