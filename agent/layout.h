@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define SEG_MAGIC	   0x3130474553544d4dull /* "MMTSEG01" */
-#define SEG_LAYOUT_VERSION 2u
+#define SEG_LAYOUT_VERSION 3u
 
 /* The variable by which the agent finds its session: "OPTIONS:DIRECTORY".  OPTIONS is a comma list of key=number
  * (depth, buckets, follow: record forked children, only: the one pid to record, sample: see sample_mean); the directory is
@@ -137,6 +137,22 @@ enum seg_drop {
 	SEG_DROP_COUNT = 16,
 };
 
+/*
+ * Frees of one stack of what is no live block, of which the map remembers one allocating stack or none.  A table by hash:
+ * places without a count are free ones.  When it is full, frees are only counted (SEG_UNKNOWN_FREES, SEG_DOUBLE_FREES).
+ */
+struct seg_bad_free {
+	uint64_t key;	/* node of the free's stack, << 32 the node that had allocated the block */
+	uint64_t count; /* how often */
+	uint64_t address; /* of the first */
+	uint64_t size;	  /* of its block, when that is known to have been freed before */
+	uint32_t
+		state; /* 1: the last that is known of the address is a free; 0: nothing is known of it */
+	uint32_t thread; /* of the first, from 1 */
+	uint64_t reserved;
+};
+#define SEG_BAD_FREES	  1024u
+
 #define SEG_NODE_FIRST	  1024u
 #define SEG_NODE_CHUNKS	  20
 #define SEG_MODULE_FIRST  64u
@@ -204,7 +220,9 @@ struct seg_header {
 	 * and so are all numbers of blocks and events in counters and shards, in units of 1 / 2^SEG_SAMPLE_BITS.
 	 */
 	uint64_t sample_mean;
-	uint64_t reserved[7];
+	uint64_t
+		bad_frees; /* offset of SEG_BAD_FREES records of struct seg_bad_free; 0: there was none */
+	uint64_t reserved[6];
 };
 
 #define SEG_SAMPLE_MOST	  (1ull << 38)
@@ -231,6 +249,7 @@ static_assert(sizeof(struct seg_node) == 16, "node");
 static_assert(sizeof(struct seg_module) == 80, "module");
 static_assert(sizeof(struct seg_counter) == 72, "counter");
 static_assert(sizeof(struct seg_variance) == 64, "variance");
+static_assert(sizeof(struct seg_bad_free) == 48, "bad free");
 static_assert(sizeof(struct seg_shard) == 560, "shard");
 static_assert(offsetof(struct seg_header, packed) % 16 == 0, "cmpxchg16b needs alignment");
 static_assert(sizeof(struct seg_header) <= 2048, "header");
