@@ -65,7 +65,7 @@ SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
 AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c real.c record.c record_sampled.c sample.c threads.c counters.c \
 	peak.c blocks.c stack_cache.c stack_walk.c stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c \
-	eh_frame.c modules.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
+	eh_frame.c modules.c unloading.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
 
 TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES)
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 enum { ARCH_REG_FP = 6, ARCH_REG_SP = 7, ARCH_REG_RA = 16, ARCH_REGISTERS = 17 };
 
@@ -63,6 +64,24 @@ static inline bool arch_swap_double(uint64_t word[2], uint64_t expected[2],
 		  : "D"(regs)                \
 		  : "rax", "memory")
 #define ARCH_CAPTURED ((1u << 3) | (1u << 6) | (1u << 7) | (0xfu << 12) | (1u << 16))
+
+/* All registers as a signal found them. */
+static inline void arch_registers_of(const ucontext_t *context, uint64_t registers[ARCH_REGISTERS])
+{
+	static const uint8_t places[ARCH_REGISTERS] = {
+		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+		REG_R9,	 REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
+	};
+
+	for (unsigned i = 0; i < ARCH_REGISTERS; i++)
+		registers[i] = (uint64_t)context->uc_mcontext.gregs[places[i]];
+}
+
+/* Was the access that made a page fault a write?  Bit 1 of the error code. */
+static inline bool arch_fault_wrote(const ucontext_t *context)
+{
+	return context->uc_mcontext.gregs[REG_ERR] >> 1 & 1;
+}
 
 /* Frame of a function built with a frame pointer: [0] = caller's fp, [1] = return address; the caller's sp is
  * right above. */

@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 #include "agent/lifecycle.h"
-#include "agent/modules.h"
 #include "agent/peak.h"
 #include "agent/real.h"
 #include "agent/record.h"
 #include "agent/rt/mem.h"
 #include "agent/sample.h"
 #include "agent/threads.h"
+#include "agent/unloading.h"
 
 #define HOOK  __attribute__((visibility("default")))
 #define FRAME ((const uintptr_t *)__builtin_frame_address(0))
@@ -297,19 +297,9 @@ HOOK size_t malloc_usable_size(void *block)
 	return must_bootstrap() ? 0 : real.malloc_usable_size(block);
 }
 
-/* While libraries are being unloaded nothing cached about addresses is trusted; afterwards what has gone is
- * marked.  A dlclose that never returns (an exception, a cancelled thread) leaves that slow state on. */
 HOOK int dlclose(void *handle)
 {
-	int result;
-
-	if (!agent_is_on())
-		return real.dlclose(handle);
-	__atomic_fetch_add(&modules_state, MODULES_CLOSING, __ATOMIC_SEQ_CST);
-	result = real.dlclose(handle);
-	if (agent_after_unloading())
-		__atomic_fetch_sub(&modules_state, MODULES_CLOSING, __ATOMIC_SEQ_CST);
-	return result;
+	return agent_is_on() ? unloading_close(handle) : real.dlclose(handle);
 }
 
 /* Strict seccomp takes the cycle counter away, and so may PR_SET_TSC: reading it would be fatal from then on. */

@@ -27,7 +27,6 @@
 #endif
 
 _Alignas(RT_PAGE) union live_page agent_live;
-struct rt_lock growth_lock;
 
 enum phase { NEW, STARTING, RUNNING, SILENT };
 static uint32_t phase;
@@ -329,21 +328,6 @@ bool agent_wake(void)
 	default:
 		return false;
 	}
-}
-
-bool agent_after_unloading(void)
-{
-	bool gone;
-
-	if (!rt_lock_try(&growth_lock))
-		return false;
-	gone = modules_mark_unloaded();
-	if (gone)
-		stack_tree_forget_unloaded();
-	rt_unlock(&growth_lock);
-	if (gone)
-		__atomic_fetch_add(&modules_state, 1, __ATOMIC_RELEASE);
-	return true;
 }
 
 /* A program that never allocates before main, or at all, is a process image too. */

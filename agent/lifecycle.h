@@ -22,10 +22,6 @@ extern union live_page agent_live;
 /* Starts or restarts recording if it should be on.  False: only pass calls on. */
 bool agent_wake(void);
 
-/* After a dlclose: forgets what was known of libraries that have gone.  False when that could not be done (the growth
- * lock was not to be had): nothing cached may be trusted until it is. */
-bool agent_after_unloading(void);
-
 static inline bool agent_is_on(void)
 {
 	return __builtin_expect(agent_live.active, 1) || agent_wake();

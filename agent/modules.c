@@ -303,6 +303,12 @@ bool module_unloaded(uint32_t module)
 	return module && module_at(module)->unloaded != 0;
 }
 
+const struct seg_module *module_record(uint32_t module, const char **path)
+{
+	*path = extra_of(module)->path;
+	return module_at(module);
+}
+
 bool modules_mark_unloaded(void)
 {
 	uint32_t count = __atomic_load_n(&segment->module_count, __ATOMIC_ACQUIRE);

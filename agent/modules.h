@@ -31,6 +31,9 @@ uintptr_t object_entry(const struct object *object);
 /* Index of the module of an address, entering it when new; 0: code of no file, or no room. */
 uint32_t module_of(uintptr_t address);
 bool module_unloaded(uint32_t module);
+/* What was entered of it.  *path is not terminated; NULL: it found no room, or is the executable. */
+struct seg_module;
+const struct seg_module *module_record(uint32_t module, const char **path);
 
 /*
  * The state of the load map in one word, so that one comparison tells whether what was learnt about addresses still

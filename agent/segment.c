@@ -8,10 +8,15 @@
 #include <time.h>
 
 #include "agent/arch.h"
+#include "agent/growth.h"
 #include "agent/rt/mem.h"
 #include "agent/rt/sys.h"
 
 struct seg_header *segment;
+struct rt_lock growth_lock;
+
+#define PRIVATE_MOST  (8ull << 30) /* of address space; memory is taken as it is used */
+#define PRIVATE_LEAST (16ull << 20)
 
 enum { PATH_SIZE = 4400, OPEN_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
 
@@ -213,6 +218,22 @@ bool segment_claim(const struct segment_request *request, struct seg_header *par
 	}
 	segment = (struct seg_header *)window.address;
 	fill_identity(segment, request, pid);
+	return true;
+}
+
+bool segment_claim_private(const struct segment_request *request)
+{
+	uint64_t size = PRIVATE_MOST;
+
+	segment = NULL;
+	while (!(window.address = rt_map(size)) && size > PRIVATE_LEAST)
+		size /= 2;
+	if (!window.address)
+		return false;
+	window.low = 0;
+	window.high = region_limit = size;
+	segment = (struct seg_header *)window.address;
+	fill_identity(segment, request, (int32_t)rt_syscall3(SYS_getpid, 0, 0, 0));
 	return true;
 }
 

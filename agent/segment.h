@@ -31,6 +31,8 @@ struct segment_request {
  * or makes one; maps it and fills in who we are.  The state stays CLAIMED until segment_activate.  Start-up and fork
  * only.  On failure `segment` is NULL.  The parent's mappings stay: its records are still to be copied. */
 bool segment_claim(const struct segment_request *request, struct seg_header *parent);
+/* The same in private memory, which nobody else sees and a forked child has a copy of; for who needs stacks alone. */
+bool segment_claim_private(const struct segment_request *request);
 void segment_activate(void);
 
 /* A range of the region for records; 64-aligned, zero.  *offset is what goes into directories.  NULL when there is no more

@@ -319,9 +319,7 @@ bool stack_tree_inherit(uint32_t count)
 	return true;
 }
 
-#ifdef MEMTRACK_TRUTH
 const struct seg_node *stack_tree_node(uint32_t id)
 {
 	return node_at(id);
 }
-#endif

@@ -19,9 +19,8 @@ void stack_tree_forget_unloaded(void);
 /* In a forked child: copies the parent's first `count` nodes into the new segment under their old ids. */
 bool stack_tree_inherit(uint32_t count);
 
-#ifdef MEMTRACK_TRUTH
+/* The record of a node that was had from here. */
 struct seg_node;
 const struct seg_node *stack_tree_node(uint32_t id);
-#endif
 
 #endif

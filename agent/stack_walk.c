@@ -461,6 +461,28 @@ static enum walk walk_full(struct stack_cache *c, uintptr_t first_slot)
 	}
 }
 
+uint32_t stack_walk_from(struct unwind_cursor *cursor, struct stack_memory *memory,
+			 struct stack_address *frames, uint32_t room, uint32_t *root)
+{
+	uint32_t count = 0;
+
+	while (count < room) {
+		enum unwind_result result;
+
+		frames[count++] = (struct stack_address){ cursor->registers[ARCH_REG_RA],
+							  cursor->interrupted };
+		result = unwind_step(cursor, memory);
+		if (result == UNWIND_NO_INFORMATION)
+			result = step_by_chain(cursor, memory);
+		if (result != UNWIND_STEPPED) {
+			*root = root_of(result);
+			return count;
+		}
+	}
+	*root = SEG_ROOT_DEPTH;
+	return count;
+}
+
 void stack_walk(struct stack_cache *c, const uintptr_t *frame)
 {
 	struct place first = {
