@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "agent/blocks.h"
 #include "agent/growth.h"
+#include "agent/initial.h"
 #include "agent/layout.h"
 #include "agent/modules.h"
 #include "agent/peak.h"
@@ -18,7 +18,6 @@
 #include "agent/sample.h"
 #include "agent/segment.h"
 #include "agent/stack_cache.h"
-#include "agent/stack_memory.h"
 #include "agent/stack_tree.h"
 #include "agent/threads.h"
 
@@ -31,7 +30,7 @@ _Alignas(RT_PAGE) union live_page agent_live;
 enum phase { NEW, STARTING, RUNNING, SILENT };
 static uint32_t phase;
 
-enum { DIRECTORY_SIZE = 4200, MAIN_STACK_MOST = 1 << 30 };
+enum { DIRECTORY_SIZE = 4200 };
 
 static struct {
 	char directory[DIRECTORY_SIZE];
@@ -40,48 +39,6 @@ static struct {
 	uint64_t sample;
 	bool follow;
 } session = { .depth = 256, .buckets = 16384, .follow = true };
-
-/* Where the kernel put argc, the arguments, the environment: libc may not have looked yet. */
-extern void *__libc_stack_end __attribute__((weak));
-
-static const char *const *initial_arguments(long *count)
-{
-	const long *at = &__libc_stack_end ? __libc_stack_end : NULL;
-
-	*count = at ? at[0] : 0;
-	return at ? (const char *const *)(at + 1) : NULL;
-}
-
-static const char *find_variable(const char *name)
-{
-	long count;
-	const char *const *arguments = initial_arguments(&count);
-	size_t n = rt_length(name);
-
-	if (!arguments)
-		return NULL;
-	for (const char *const *e = arguments + count + 1; *e; e++) {
-		size_t i = 0;
-
-		while (i < n && (*e)[i] == name[i])
-			i++;
-		if (i == n && (*e)[n] == '=')
-			return *e + n + 1;
-	}
-	return NULL;
-}
-
-static const unsigned long *auxiliary_vector(void)
-{
-	long count;
-	const char *const *at = initial_arguments(&count);
-
-	if (!at)
-		return NULL;
-	for (at += count + 1; *at; at++)
-		;
-	return (const unsigned long *)(at + 1);
-}
 
 static bool key_is(const char **at, const char *key)
 {
@@ -189,19 +146,6 @@ static void inherit_texts(const struct seg_header *parent)
 		store(base + parent->allocator, parent->allocator_size, &segment->allocator_size);
 }
 
-static void look_at_stack(void)
-{
-	struct rlimit limit = { 0 };
-	uintptr_t high = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
-	uintptr_t size = MAIN_STACK_MOST;
-
-	if (!rt_failed(rt_syscall3(SYS_getrlimit, RLIMIT_STACK, (long)&limit, 0)) &&
-	    limit.rlim_cur < size)
-		size = limit.rlim_cur;
-	if (high)
-		stack_memory_start((high + RT_PAGE) & ~(RT_PAGE - 1), size & ~(RT_PAGE - 1));
-}
-
 static bool start_parts(void)
 {
 	struct segment_request request = {
@@ -214,8 +158,7 @@ static bool start_parts(void)
 	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live),
 				  MADV_WIPEONFORK)))
 		return false;
-	look_at_stack();
-	modules_start(auxiliary_vector());
+	initial_look();
 	stack_cache_start(session.depth);
 	if (!rules_start() || !segment_claim(&request, NULL))
 		return false;
@@ -247,7 +190,7 @@ static bool start(void)
 					 __ATOMIC_RELAXED))
 		return false;
 	real_resolve();
-	go(read_session(find_variable(SEG_SESSION_VARIABLE)) && start_parts());
+	go(read_session(initial_variable(SEG_SESSION_VARIABLE)) && start_parts());
 	if (agent_live.active)
 		bootstrap_visit(record_early_alloc);
 	return agent_live.active;
