@@ -51,8 +51,8 @@ endif
 AGENT_FLAGS := $(COMMON) -mgeneral-regs-only -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer \
 	-fno-stack-protector -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free \
 	-fasynchronous-unwind-tables
-AGENT_LDFLAGS := -shared -Wl,-soname,libmemtrack.so -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
-	-Wl,--version-script=agent/libmemtrack.map
+TARGET_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
+AGENT_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack.so -Wl,--version-script=agent/libmemtrack.map
 
 # -- sources ----------------------------------------------------------------------------------------
 
@@ -63,13 +63,21 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 	text_table.c order.c timeline.c render.c render_text.c render_json.c render_csv.c report.c)
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
-AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c record_sampled.c sample.c threads.c counters.c \
+AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c sample.c threads.c counters.c \
 	peak.c blocks.c stack_cache.c stack_walk.c stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c \
 	eh_frame.c modules.c unloading.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
+
+# The guard-page allocator, and the agent's parts that it records stacks with.
+STOMP_SOURCES := $(addprefix allocators/stomp/, hooks.c start.c options.c guard.c arena.c heap.c canary.c stacks.c \
+	errors.c print.c fault.c)
+STOMP_PARTS := $(addprefix agent/, initial.c real.c threads.c peak.c counters.c sample.c blocks.c stack_cache.c stack_walk.c \
+	stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c eh_frame.c modules.c unloading.c segment.c \
+	rt/sys.c rt/mem.c rt/lock.c)
 
 TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES)
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
 AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
+STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agent/%.o)
 
 MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-recover.1 memtrack-dat.5 \
 	memtrack-internals.7)
@@ -77,13 +85,13 @@ MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrac
 # -- building ---------------------------------------------------------------------------------------
 
 .PHONY: all
-all: memtrack libmemtrack.so
+all: memtrack libmemtrack.so libmemtrack-stomp.so
 
 # The products at the top of the tree, where they can be run from.
 memtrack: $(O)/memtrack
 	$(Q)cp -f $< $@
 
-libmemtrack.so: $(O)/libmemtrack.so
+libmemtrack.so libmemtrack-stomp.so: %: $(O)/%
 	$(Q)cp -f $< $@
 
 $(O)/memtrack: $(TOOL_OBJECTS)
@@ -93,6 +101,11 @@ $(O)/memtrack: $(TOOL_OBJECTS)
 $(O)/libmemtrack.so: $(AGENT_OBJECTS) agent/libmemtrack.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(AGENT_LDFLAGS) $(LDFLAGS) -o $@ $(AGENT_OBJECTS)
+
+$(O)/libmemtrack-stomp.so: $(STOMP_OBJECTS) allocators/stomp/libmemtrack-stomp.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-stomp.so \
+		-Wl,--version-script=allocators/stomp/libmemtrack-stomp.map $(LDFLAGS) -o $@ $(STOMP_OBJECTS)
 
 # Changed flags rebuild everything they concern.
 FLAGS_NOW := $(CC) $(CFLAGS) $(TOOL_FLAGS) $(AGENT_FLAGS)
@@ -125,7 +138,7 @@ $(O)/agent/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(AGENT_FLAGS) $(CFLAGS) $(AGENT_EXTRA) -c -o $@ $<
 
--include $(TOOL_OBJECTS:.o=.d) $(AGENT_OBJECTS:.o=.d)
+-include $(TOOL_OBJECTS:.o=.d) $(AGENT_OBJECTS:.o=.d) $(STOMP_OBJECTS:.o=.d)
 
 # The agent that compares its stacks with an independent unwinder (agent/truth.h).
 TRUTH_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/truth/%.o) $(O)/truth/agent/truth.o
@@ -150,7 +163,7 @@ install: all
 		$(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)/bash-completion/completions \
 		$(DESTDIR)$(COMPDIR)/zsh/site-functions $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d
 	install -m 755 $(O)/memtrack $(DESTDIR)$(BINDIR)/memtrack
-	install -m 644 $(O)/libmemtrack.so $(DESTDIR)$(LIBDIR)/libmemtrack.so
+	install -m 644 $(O)/libmemtrack.so $(O)/libmemtrack-stomp.so $(DESTDIR)$(LIBDIR)/
 	for page in $(MANUALS); do \
 		install -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/} || exit 1; done
 	install -m 644 completions/memtrack.bash $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack
@@ -158,7 +171,7 @@ install: all
 	install -m 644 completions/memtrack.fish $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so
+	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so $(DESTDIR)$(LIBDIR)/libmemtrack-stomp.so
 	-rmdir $(DESTDIR)$(LIBDIR)
 	for page in $(MANUALS); do rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/}; done
 	rm -f $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack \
@@ -191,7 +204,7 @@ include test/bench/bench.mk
 
 .PHONY: clean help FORCE
 clean:
-	rm -rf $(O) memtrack libmemtrack.so
+	rm -rf $(O) memtrack libmemtrack.so libmemtrack-stomp.so
 
 help:
 	@echo 'make              build ./memtrack and ./libmemtrack.so'

@@ -15,6 +15,45 @@ static struct {
 	uint64_t size;
 } side[SIDE_SIZE];
 
+/* Where blocks lie far apart: no leaves are made for this range. */
+static struct {
+	uintptr_t base, size;
+	unsigned bits;
+	uint64_t *entries;
+	uint64_t used; /* entries from here on were never written */
+} sparse;
+
+void blocks_sparse(uintptr_t base, uintptr_t size, unsigned bits)
+{
+	sparse.entries = rt_map((size >> bits) * sizeof(*sparse.entries));
+	if (!sparse.entries)
+		return;
+	sparse.base = base;
+	sparse.size = size;
+	sparse.bits = bits;
+}
+
+static bool is_sparse(uintptr_t address)
+{
+	return address - sparse.base < sparse.size;
+}
+
+static uint64_t *sparse_entry(uintptr_t address)
+{
+	return &sparse.entries[(address - sparse.base) >> sparse.bits];
+}
+
+static uint64_t *make_sparse_entry(uintptr_t address)
+{
+	uint64_t *entry = sparse_entry(address), end = (uint64_t)(entry - sparse.entries) + 1;
+	uint64_t used = __atomic_load_n(&sparse.used, __ATOMIC_RELAXED);
+
+	while (used < end && !__atomic_compare_exchange_n(&sparse.used, &used, end, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return entry;
+}
+
 /* The table at *where, mapped when it is missing; the first of two threads wins. */
 static void *table_at(void **where, size_t size)
 {
@@ -92,9 +131,20 @@ struct block block_read_entry(uint64_t word, uintptr_t address)
 	return b;
 }
 
+struct block block_take_slowly(uintptr_t address)
+{
+	uint64_t *entry = is_sparse(address) ? sparse_entry(address) : NULL;
+	uint64_t word = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
+	struct block b = block_read_entry(word, address);
+
+	if (word)
+		__atomic_store_n(entry, word | BLOCK_WAS_FREED, __ATOMIC_RELAXED);
+	return b;
+}
+
 bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct block *former)
 {
-	uint64_t *entry = block_entry(address);
+	uint64_t *entry = is_sparse(address) ? make_sparse_entry(address) : block_entry(address);
 	uint64_t short_size = size < BLOCK_HUGE ? size : BLOCK_HUGE;
 
 	if (!entry)
@@ -110,24 +160,26 @@ bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct bl
 	return true;
 }
 
-static uint64_t side_size(uintptr_t address)
+/* Of the block that begins in the 2^bits bytes at an address. */
+static uint64_t side_size(uintptr_t address, unsigned bits)
 {
 	for (unsigned i = 0; i < SIDE_SIZE; i++)
-		if (side[i].address == address)
+		if (side[i].address >> bits == address >> bits)
 			return side[i].size;
 	return BLOCK_HUGE;
 }
 
-static void visit_leaf(const uint64_t *leaf, uintptr_t base,
-		       void (*visit)(const struct block *, void *), void *context)
+static void visit_entries(const uint64_t *entries, uint64_t count, uintptr_t base, unsigned bits,
+			  void (*visit)(const struct block *, void *), void *context)
 {
-	for (uint32_t i = 0; i < 1u << BLOCK_LEAF_BITS; i++) {
-		struct block b = { BLOCK_LIVE, (uint32_t)(leaf[i] >> 32), leaf[i] & BLOCK_HUGE };
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t word = entries[i];
+		struct block b = { BLOCK_LIVE, (uint32_t)(word >> 32), word & BLOCK_HUGE };
 
-		if (!leaf[i] || leaf[i] & BLOCK_WAS_FREED)
+		if (!word || word & BLOCK_WAS_FREED)
 			continue;
 		if (b.size == BLOCK_HUGE)
-			b.size = side_size(base + ((uintptr_t)i << BLOCK_GRANULE_BITS));
+			b.size = side_size(base + (i << bits), bits);
 		visit(&b, context);
 	}
 }
@@ -137,8 +189,9 @@ void blocks_visit(void (*visit)(const struct block *, void *), void *context)
 	for (uintptr_t t = 0; t < 1u << BLOCK_TOP_BITS; t++)
 		for (uintptr_t m = 0; blocks_top[t] && m < 1u << BLOCK_MIDDLE_BITS; m++)
 			if (blocks_top[t][m])
-				visit_leaf(blocks_top[t][m],
-					   (t << BLOCK_MIDDLE_BITS | m)
-						   << (BLOCK_LEAF_BITS + BLOCK_GRANULE_BITS),
-					   visit, context);
+				visit_entries(blocks_top[t][m], 1u << BLOCK_LEAF_BITS,
+					      (t << BLOCK_MIDDLE_BITS | m)
+						      << (BLOCK_LEAF_BITS + BLOCK_GRANULE_BITS),
+					      BLOCK_GRANULE_BITS, visit, context);
+	visit_entries(sparse.entries, sparse.used, sparse.base, sparse.bits, visit, context);
 }

@@ -65,9 +65,10 @@ static inline uint64_t *block_expect(const void *block)
 	return entry;
 }
 
-/* The slow ways of the two below: new tables, huge blocks. */
+/* The slow ways of the two below: new tables, huge blocks, sparse ranges. */
 bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct block *former);
 struct block block_read_entry(uint64_t word, uintptr_t address);
+struct block block_take_slowly(uintptr_t address);
 
 /* Records a live block, at the entry that block_expect told.  False: no memory for the map; the block's free will be
  * unknown.  *former is BLOCK_LIVE when a live block was recorded there, whose free was never seen. */
@@ -95,16 +96,25 @@ static inline bool block_put(const void *block, uint32_t node, uint64_t size, st
 /* What is known of a block that is being freed; it counts as freed from now on. */
 static inline struct block block_take(const void *block)
 {
-	uint64_t *entry = block_entry((uintptr_t)block);
-	uint64_t word = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
-	struct block b = { BLOCK_LIVE, (uint32_t)(word >> 32), word & BLOCK_HUGE };
+	uint64_t *entry = block_entry((uintptr_t)block), word;
+	struct block b;
 
+	if (__builtin_expect(!entry, 0))
+		return block_take_slowly((uintptr_t)block);
+	word = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	b = (struct block){ BLOCK_LIVE, (uint32_t)(word >> 32), word & BLOCK_HUGE };
 	if (__builtin_expect(!word || word & BLOCK_WAS_FREED || b.size == BLOCK_HUGE, 0))
 		b = block_read_entry(word, (uintptr_t)block);
 	if (word)
 		__atomic_store_n(entry, word | BLOCK_WAS_FREED, __ATOMIC_RELAXED);
 	return b;
 }
+
+/*
+ * In a range of addresses [base, base + size), 4 MiB-aligned, no two blocks begin in the same 2^bits bytes: one entry for so
+ * many is enough.  Once, before the first block; a leaf of the usual kind would take a page for each block.
+ */
+void blocks_sparse(uintptr_t base, uintptr_t size, unsigned bits);
 
 /* Calls `visit` for all live blocks.  Only in a process with one thread (a forked child). */
 void blocks_visit(void (*visit)(const struct block *block, void *context), void *context);

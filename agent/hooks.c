@@ -3,8 +3,8 @@
  * The exported functions: thin bodies around the next definition.  Built with frame pointers; each passes its own frame
  * on, which is where the stack walk begins.
  *
- * The real allocator is asked for at least 16 bytes: size classes of 8 would let two blocks share a granule of the
- * block map.
+ * The real allocator is asked for at least real_least bytes, 16: size classes of 8 would let two blocks share a granule of
+ * the block map.  The guard-page allocator must know the true size, and has no such classes.
  */
 #include <errno.h>
 #include <linux/prctl.h>
@@ -43,7 +43,7 @@ int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigne
 
 static inline size_t at_least_a_granule(size_t size)
 {
-	return size < 16 ? 16 : size;
+	return size < real_least ? real_least : size;
 }
 
 /* Before the real functions are known, memory comes from the bootstrap arena (zeroed, never reused). */
@@ -112,7 +112,7 @@ HOOK void *calloc(size_t count, size_t size)
 			       : bootstrap_alloc(16, total, FRAME[1]);
 	if (__builtin_mul_overflow(count, size, &total))
 		return real.calloc(count, size); /* fails, with its own errno */
-	block = total < 16 ? real.calloc(1, 16) : real.calloc(count, size);
+	block = total < real_least ? real.calloc(1, real_least) : real.calloc(count, size);
 	return on ? allocated(block, total, FRAME) : block;
 }
 

@@ -142,8 +142,9 @@ enum seg_drop {
  * places without a count are free ones.  When it is full, frees are only counted (SEG_UNKNOWN_FREES, SEG_DOUBLE_FREES).
  */
 struct seg_bad_free {
-	uint64_t key;	/* node of the free's stack, << 32 the node that had allocated the block */
-	uint64_t count; /* how often */
+	uint64_t
+		key; /* low half: node of the free's stack; high: the one that had allocated, 0 unknown */
+	uint64_t count;	  /* how often */
 	uint64_t address; /* of the first */
 	uint64_t size;	  /* of its block, when that is known to have been freed before */
 	uint32_t

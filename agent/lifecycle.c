@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "agent/bad_frees.h"
 #include "agent/blocks.h"
 #include "agent/growth.h"
 #include "agent/initial.h"
@@ -146,6 +147,34 @@ static void inherit_texts(const struct seg_header *parent)
 		store(base + parent->allocator, parent->allocator_size, &segment->allocator_size);
 }
 
+static const char *base_name(const char *path)
+{
+	const char *base = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			base = path + 1;
+	return base;
+}
+
+/* What the next malloc is matters when it is the guard-page allocator. */
+static void look_at_allocator(void)
+{
+	static const char name[] = "libmemtrack-stomp.so";
+	uint64_t base = 0, size = 0;
+	uint32_t bits = 0;
+	struct object object;
+
+	if (!object_find((uintptr_t)real.malloc, &object) ||
+	    rt_length(base_name(object.name)) != sizeof(name) - 1 ||
+	    memcmp(base_name(object.name), name, sizeof(name)) != 0)
+		return;
+	real_least = 0;
+	real_find_sparse_heap()(&base, &size, &bits);
+	if (size)
+		blocks_sparse(base, size, bits);
+}
+
 static bool start_parts(void)
 {
 	struct segment_request request = {
@@ -159,6 +188,7 @@ static bool start_parts(void)
 				  MADV_WIPEONFORK)))
 		return false;
 	initial_look();
+	look_at_allocator();
 	stack_cache_start(session.depth);
 	if (!rules_start() || !segment_claim(&request, NULL))
 		return false;
@@ -233,6 +263,7 @@ static bool restart_parts(struct seg_header *parent)
 	growth_lock = (struct rt_lock){ 0 };
 	modules_state = (uint32_t)modules_state;
 	threads_forget();
+	bad_frees_forget();
 	/* Children that all went on with their parent's numbers would all sample the same. */
 	thread_self.sample_left = 0;
 	thread_self.sample_random = 0;

@@ -7,6 +7,7 @@
 #include "agent/rt/mem.h"
 
 struct real_functions real;
+size_t real_least = 16;
 void *(*real_dlopen)(const char *, int);
 static bool resolved;
 
@@ -105,6 +106,14 @@ void real_resolve(void)
 	note_hooks();
 	dlerror(); /* a failed look-up must not become the program's first error message */
 	__atomic_store_n(&resolved, true, __ATOMIC_RELEASE);
+}
+
+real_sparse_heap *real_find_sparse_heap(void)
+{
+	real_sparse_heap *found;
+
+	*(void **)(void *)&found = next("memtrack_sparse_heap");
+	return found;
 }
 
 static struct bootstrap_header *header_of(const void *block)

@@ -47,6 +47,16 @@ struct real_hook {
 };
 const struct real_hook *real_hook_of(const char *name);
 
+/* The next malloc is asked for at least so many bytes: see hooks.c. */
+extern size_t real_least;
+
+/*
+ * The guard-page allocator, when it is the next malloc, tells where its blocks lie far apart (see blocks_sparse) by a
+ * function that it exports.  Only then: a failed look-up leaves its traces.
+ */
+typedef void real_sparse_heap(uint64_t *base, uint64_t *size, uint32_t *apart_bits);
+real_sparse_heap *real_find_sparse_heap(void);
+
 /* False until the loader has relocated this library: nothing outside of it can be reached before. */
 bool real_relocated(void);
 /* False while allocation has to come from the bootstrap arena. */

@@ -2,6 +2,7 @@
 /* One event: stack, peak, counter, block map; see record.h. */
 #include "agent/record.h"
 
+#include "agent/bad_frees.h"
 #include "agent/counters.h"
 #include "agent/peak.h"
 #include "agent/record_sampled.h"
@@ -109,26 +110,34 @@ FLAT void count_free(const void *block, const struct block *b, uintptr_t frame, 
 	shard_leave(shard, borrowed);
 }
 
-APART void count_bad_free(const struct block *b)
+APART void count_bad_free(const void *block, const struct block *b, const uintptr_t *frame)
 {
+	bool borrowed;
+	struct shard *shard = shard_enter((uintptr_t)frame, &borrowed);
+
 	segment_drop(b->state == BLOCK_FREED ? SEG_DOUBLE_FREES : SEG_UNKNOWN_FREES, 1);
+	if (!shard)
+		return;
+	bad_free_count(block, b, stack_capture(&shard->stacks, frame), shard->index + 1);
+	shard_leave(shard, borrowed);
 }
 
-FLAT void count_if_live(const void *block, const struct block *b, uintptr_t frame, bool by_realloc)
+FLAT void count_if_live(const void *block, const struct block *b, const uintptr_t *frame,
+			bool by_realloc)
 {
 	if (__builtin_expect(sample_mean != 0, 0))
-		record_sampled_free(block, b, frame, by_realloc);
+		record_sampled_free(block, b, (uintptr_t)frame, by_realloc);
 	else if (__builtin_expect(b->state == BLOCK_LIVE, 1))
-		count_free(block, b, frame, by_realloc);
+		count_free(block, b, (uintptr_t)frame, by_realloc);
 	else
-		count_bad_free(b);
+		count_bad_free(block, b, frame);
 }
 
 void record_free(const void *block, const uintptr_t *frame)
 {
 	struct block b = block_take(block);
 
-	count_if_live(block, &b, (uintptr_t)frame, false);
+	count_if_live(block, &b, frame, false);
 }
 
 void record_early_free(const void *block, const uintptr_t *frame)
@@ -136,7 +145,7 @@ void record_early_free(const void *block, const uintptr_t *frame)
 	struct block b = block_take(block);
 
 	if (b.state == BLOCK_LIVE)
-		count_if_live(block, &b, (uintptr_t)frame, false);
+		count_if_live(block, &b, frame, false);
 }
 
 void record_inherited(struct shard *shard, const struct block *b)
@@ -157,7 +166,7 @@ void record_inherited(struct shard *shard, const struct block *b)
 
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame, bool moved)
 {
-	count_if_live(block, old, (uintptr_t)frame, moved);
+	count_if_live(block, old, frame, moved);
 }
 
 void record_put_back(const void *block, const struct block *old)
