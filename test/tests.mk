@@ -18,7 +18,8 @@ FIXTURE := $(UNIT_DIR)/report_fixture.o
 UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	cmd_program_test cmd_output_test cmd_image_test agent_layout_test agent_peak_test agent_blocks_test \
-	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test
+	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test stomp_options_test stomp_heap_test \
+	stomp_mprotect_test
 
 opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
 units_test_OBJECTS := $(O)/tool/report/units.o
@@ -44,12 +45,20 @@ agent_stack_test_OBJECTS := $(AGENT_PARTS)
 agent_tree_test_OBJECTS := $(AGENT_PARTS)
 agent_sample_test_OBJECTS := $(AGENT_PARTS)
 
+# The guard-page allocator's, likewise.
+stomp_options_test_OBJECTS := $(O)/agent/allocators/stomp/options.o
+stomp_heap_test_OBJECTS := $(filter-out %/hooks.o %/start.o, $(STOMP_OBJECTS))
+stomp_mprotect_test_OBJECTS := $(stomp_heap_test_OBJECTS)
+
 UNIT_BINARIES := $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 
 $(UNIT_DIR)/%.o: test/unit/%.c $(O)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) $(CFLAGS) -c -o $@ $<
+
+$(UNIT_DIR)/stomp_mprotect_test.o: $(UNIT_DIR)/stomp_heap_test.o
+	$(Q)cp $< $@
 
 .SECONDEXPANSION:
 $(UNIT_BINARIES): $(UNIT_DIR)/%: $(UNIT_DIR)/%.o $$($$*_OBJECTS)

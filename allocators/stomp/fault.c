@@ -117,7 +117,7 @@ static int install(const struct sigaction *action)
 
 	if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
 		ours.sa_flags = SA_ONSTACK;
-		sigemptyset(&ours.sa_mask);
+		ours.sa_mask = (sigset_t){ 0 };
 	}
 	ours.sa_flags = (ours.sa_flags & kept) | SA_SIGINFO;
 	ours.sa_sigaction = on_fault;

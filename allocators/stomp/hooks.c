@@ -279,7 +279,6 @@ static __sighandler_t set_handler(int signal, __sighandler_t handler, int flags)
 	struct sigaction action = { .sa_flags = flags }, old;
 
 	action.sa_handler = handler;
-	sigemptyset(&action.sa_mask);
 	stomp_is_on();
 	if (handler == SIG_ERR || fault_sigaction(signal, &action, &old) != 0)
 		return SIG_ERR;

@@ -83,7 +83,8 @@ static bool read_guard(const struct word *w)
 
 static bool read_flag(const struct word *w, bool *flag)
 {
-	*flag = true;
+	if (!w->value)
+		*flag = true;
 	return !w->value;
 }
 
@@ -125,7 +126,7 @@ const char *stomp_options_read(const char *text)
 			w.value_size = (size_t)(text - w.value);
 		else
 			w.name_size = (size_t)(text - w.name);
-		if (w.name_size && !apply(&w) && !bad)
+		if ((w.name_size || w.value) && !apply(&w) && !bad)
 			bad = w.name;
 		text += *text != 0;
 	}

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The agent is a guest: what it takes from and gives to the target's process is listed here, and nothing else.
-# Usage: agent.sh MEMTRACK.  Prints TAP; status 1 when something differs.
+# What is loaded into the target is a guest there: what it takes from and gives to the process is listed here, and nothing
+# else.  Usage: agent.sh MEMTRACK.  Prints TAP; status 1 when something differs.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
-agent=$(dirname "$1")/libmemtrack.so
 bad=0 n=0
 
 check() { # DESCRIPTION WANTED GOT
@@ -18,25 +17,32 @@ check() { # DESCRIPTION WANTED GOT
 	fi
 }
 
-imports='_ITM_deregisterTMCloneTable
-_ITM_registerTMCloneTable
-__cxa_finalize
-__gmon_start__
-__libc_stack_end
-dlerror
-dlsym'
-check 'calls by name: only the look-up functions' "$imports" \
-	"$(nm -D --undefined-only "$agent" | awk '{print $NF}' | sed 's/@.*//' | sort)"
+symbols() { # LIBRARY OPTION
+	nm -D "$2" "$1" | awk '{print $NF}' | sed 's/@.*//' | sort
+}
 
-exports=$(sed -n '/global:/,/local:/p' "$top/agent/libmemtrack.map" | tr -d '\t ' | tr ';' '\n' |
-	grep -vE '^(global:|local:|)$' | sort)
-check 'exports: the hooks' "$exports" "$(nm -D --defined-only "$agent" | awk '{print $NF}' | sed 's/@.*//' | sort)"
+# guest LIBRARY MAP IMPORT...
+guest() {
+	local file=$1 name=${1##*/} map=$2
+	shift 2
+	check "$name: calls by name: only the look-up functions" "$(printf '%s\n' "$@" | sort)" "$(symbols "$file" --undefined-only)"
+	check "$name: exports: the hooks" \
+		"$(sed -n '/global:/,/local:/p' "$top/$map" | tr -d '\t ' | tr ';' '\n' | grep -vE '^(global:|local:|)$' | sort)" \
+		"$(symbols "$file" --defined-only)"
+	check "$name: all symbols are bound at start" 'BIND_NOW NODELETE' \
+		"$(readelf -dW "$file" | grep -oE 'BIND_NOW|NODELETE' | sort -u | tr '\n' ' ' | sed 's/ $//')"
+	check "$name: needs no library but libc" 'libc.so.6' "$(readelf -dW "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')"
+	check "$name: thread-local storage is at most 256 bytes" yes \
+		"$(size=$(readelf -lW "$file" | awk '$1 == "TLS" { print $6 }'); [ $((size)) -le 256 ] && echo yes)"
+	check "$name: no relocation in code, no writable code" '' \
+		"$(readelf -dW "$file" | grep TEXTREL; readelf -lW "$file" | grep 'RWE')"
+}
 
-check 'all symbols are bound at start' 'BIND_NOW NODELETE' \
-	"$(readelf -dW "$agent" | grep -oE 'BIND_NOW|NODELETE' | sort -u | tr '\n' ' ' | sed 's/ $//')"
-check 'needs no library but libc' 'libc.so.6' "$(readelf -dW "$agent" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')"
-check 'thread-local storage is at most 256 bytes' yes \
-	"$(size=$(readelf -lW "$agent" | awk '$1 == "TLS" { print $6 }'); [ $((size)) -le 256 ] && echo yes)"
-check 'no relocation in code, no writable code' '' "$(readelf -dW "$agent" | grep TEXTREL; readelf -lW "$agent" | grep 'RWE')"
+compiler='_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize __gmon_start__'
+# shellcheck disable=SC2086 # a list
+guest "$(dirname "$1")/libmemtrack.so" agent/libmemtrack.map $compiler __libc_stack_end dlerror dlsym
+# shellcheck disable=SC2086
+guest "$(dirname "$1")/libmemtrack-stomp.so" allocators/stomp/libmemtrack-stomp.map \
+	$compiler __libc_stack_end dlerror dlsym __errno_location __register_atfork
 echo "1..$n"
 exit $bad
