@@ -211,6 +211,8 @@ static uint64_t any_size(uint64_t *random)
 	return kind < 50 ? 0 : fixture_below(random, 1 << (1 + kind % 24));
 }
 
+#define SPARSE 0x650000000000ull
+
 /* Addresses of many leaves, dense and sparse, all different. */
 static void make_pool(uint64_t *random)
 {
@@ -218,6 +220,8 @@ static void make_pool(uint64_t *random)
 		uint64_t base = 0x600000000000 + (i % 23 << 22) + ((uint64_t)(i % 3) << 35);
 
 		pool[i] = (struct model){ .address = base + i / 23 * (i % 2 ? 16 : 2032) };
+		if (i % 5 == 0) /* some where one entry serves for 8 KiB */
+			pool[i].address = SPARSE + i * 8192ull + fixture_below(random, 512) * 16;
 	}
 	for (unsigned i = POOL - 1; i; i--) {
 		unsigned k = (unsigned)fixture_below(random, i + 1);
@@ -302,6 +306,7 @@ static void test_random_against_model(void **state)
 	(void)state;
 	blocks_visit(visit, &none);
 	assert_int_equal(none.count, 0);
+	blocks_sparse(SPARSE, GIB, 13);
 	make_pool(&random);
 	for (int i = 0; i < 600000; i++) {
 		random_step(&random);
@@ -313,6 +318,19 @@ static void test_random_against_model(void **state)
 		expect_take(pool[i].address, pool[i].state, pool[i].node, pool[i].size);
 	blocks_visit(visit, &none);
 	assert_int_equal(none.count, 0);
+}
+
+/* The range ends where it was said to: beyond there is an entry for each granule. */
+static void test_sparse_borders(void **state)
+{
+	(void)state;
+	life(SPARSE, 20, 5);
+	expect_take(SPARSE + 8192, BLOCK_UNKNOWN, 0, 0);
+	life(SPARSE + GIB - 16, 21, 5 * GIB);
+	life(SPARSE - 16, 22, 7);
+	expect_take(SPARSE - 32, BLOCK_UNKNOWN, 0, 0);
+	life(SPARSE + GIB, 23, 8);
+	expect_take(SPARSE + GIB + 16, BLOCK_UNKNOWN, 0, 0);
 }
 
 /* -- threads -------------------------------------------------------------------------------------- */
@@ -377,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_against_model),
+		cmocka_unit_test(test_sparse_borders),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_replaced_unseen),

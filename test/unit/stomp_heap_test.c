@@ -307,5 +307,6 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, start, NULL);
 }
