@@ -113,6 +113,16 @@ void errors_start(const char *directory)
 	take_process_place();
 }
 
+bool errors_chosen(const struct stomp_range **ranges, uint32_t *count)
+{
+	if (!file || !file->chosen || file->ranges > STOMP_FILE_SIZE ||
+	    file->range_count > (STOMP_FILE_SIZE - file->ranges) / sizeof(**ranges))
+		return false;
+	*ranges = (const struct stomp_range *)((const char *)file + file->ranges);
+	*count = file->range_count;
+	return true;
+}
+
 void errors_restart(void)
 {
 	lock = (struct rt_lock){ 0 };

@@ -16,6 +16,8 @@ void errors_start(const char *directory);
 /* In a forked child: a place of its own. */
 void errors_restart(void);
 extern struct stomp_process *errors_process;
+/* The functions whose blocks are to be guarded; false: all. */
+bool errors_chosen(const struct stomp_range **ranges, uint32_t *count);
 
 /*
  * Records a finding once for each place in the code, when the program goes on.  The stack: that of `context`, or, when

@@ -10,6 +10,7 @@
 #include "agent/rt/sys.h"
 #include "agent/unloading.h"
 #include "allocators/stomp/canary.h"
+#include "allocators/stomp/choice.h"
 #include "allocators/stomp/errors.h"
 #include "allocators/stomp/fault.h"
 #include "allocators/stomp/heap.h"
@@ -38,20 +39,6 @@ int dlclose(void *handle);
 void memtrack_sparse_heap(uint64_t *base, uint64_t *size, uint32_t *apart_bits);
 __sighandler_t bsd_signal(int number, __sighandler_t handler);
 
-/* Is a block of this size among those that are to be guarded? */
-static bool is_chosen(size_t size)
-{
-	static __thread uint64_t left;
-
-	if (size < stomp_options.min || size > stomp_options.max)
-		return false;
-	if (stomp_options.sample <= 1)
-		return true;
-	if (left == 0)
-		left = stomp_options.sample;
-	return --left == 0;
-}
-
 static void *allocate(size_t size, size_t alignment, const uintptr_t *frame, bool zeroed)
 {
 	enum stomp_guard how = STOMP_GUARD_CANARY;
@@ -64,7 +51,7 @@ static void *allocate(size_t size, size_t alignment, const uintptr_t *frame, boo
 		return canary_alloc(size, alignment, caller, zeroed);
 	}
 	caller = stacks_caller(frame);
-	if (is_chosen(size)) {
+	if (choice_is_guarded(size, caller.node)) {
 		block = heap_alloc(size, alignment, caller, &how);
 		if (!block)
 			__atomic_fetch_add(&errors_process->refused, 1, __ATOMIC_RELAXED);

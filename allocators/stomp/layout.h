@@ -111,6 +111,11 @@ struct stomp_error {
 	uint64_t reserved[2];
 };
 
+/* Code of the executable, link-time addresses. */
+struct stomp_range {
+	uint64_t start, end;
+};
+
 struct stomp_header {
 	uint64_t magic;
 	uint32_t layout_version, header_size;
@@ -118,7 +123,11 @@ struct stomp_header {
 	uint64_t
 		used; /* bytes of the file that are given out; memtrack sets it to sizeof(struct stomp_header) */
 	uint64_t lost; /* errors without a place or room */
-	uint64_t reserved[3];
+	/* stomp:function: only blocks are guarded whose stack has a frame in one of the ranges; set by memtrack before the
+	 * start.  chosen 0: all blocks. */
+	uint32_t chosen, range_count;
+	uint64_t ranges; /* offset of struct stomp_range, ascending, disjoint */
+	uint64_t reserved[1];
 	struct stomp_process processes[STOMP_PROCESSES];
 	uint64_t errors
 		[STOMP_ERRORS]; /* offset of struct stomp_error in the file; 0: not complete (yet) */

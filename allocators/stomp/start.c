@@ -8,6 +8,7 @@
 #include "agent/layout.h"
 #include "agent/real.h"
 #include "allocators/stomp/canary.h"
+#include "allocators/stomp/choice.h"
 #include "allocators/stomp/errors.h"
 #include "allocators/stomp/fault.h"
 #include "allocators/stomp/heap.h"
@@ -63,6 +64,7 @@ static void start(void)
 	stacks_start();
 	heap_start();
 	errors_start(session_directory());
+	choice_start();
 	if (bad)
 		print_warning("option not understood, ignored", bad);
 	fault_start();
