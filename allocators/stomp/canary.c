@@ -6,6 +6,7 @@
 #include "agent/real.h"
 #include "agent/rt/lock.h"
 #include "agent/rt/mem.h"
+#include "allocators/stomp/fork_lock.h"
 #include "allocators/stomp/options.h"
 
 enum {
@@ -35,15 +36,19 @@ static struct {
 	uint64_t size;
 } waiting;
 
-void canary_lock_for_fork(void)
+static bool held_for_fork;
+
+void canary_before_fork(void)
 {
-	while (!rt_lock_try(&lock))
-		;
+	held_for_fork = fork_lock(&lock);
 }
 
-void canary_unlock_after_fork(void)
+void canary_after_fork(bool in_child)
 {
-	rt_unlock(&lock);
+	if (in_child)
+		fork_unlock_child(&lock);
+	else
+		fork_unlock_parent(&lock, held_for_fork);
 }
 
 static struct canary *canary_of(const void *block)

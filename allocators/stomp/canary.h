@@ -23,7 +23,7 @@ void *canary_alloc(size_t size, size_t alignment, struct stomp_caller caller, bo
 bool canary_free(void *block, struct stomp_caller caller, struct stomp_finding *finding);
 bool canary_size(const void *block, size_t *size);
 
-void canary_lock_for_fork(void);
-void canary_unlock_after_fork(void);
+void canary_before_fork(void);
+void canary_after_fork(bool in_child);
 
 #endif

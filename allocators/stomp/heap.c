@@ -5,6 +5,7 @@
 #include "agent/rt/lock.h"
 #include "agent/rt/mem.h"
 #include "agent/rt/sys.h"
+#include "allocators/stomp/fork_lock.h"
 #include "allocators/stomp/guard.h"
 #include "allocators/stomp/options.h"
 
@@ -23,15 +24,19 @@ bool heap_start(void)
 	return true;
 }
 
-void heap_lock_for_fork(void)
+static bool held_for_fork;
+
+void heap_before_fork(void)
 {
-	while (!rt_lock_try(&lock))
-		;
+	held_for_fork = fork_lock(&lock);
 }
 
-void heap_unlock_after_fork(void)
+void heap_after_fork(bool in_child)
 {
-	rt_unlock(&lock);
+	if (in_child)
+		fork_unlock_child(&lock);
+	else
+		fork_unlock_parent(&lock, held_for_fork);
 }
 
 static uintptr_t page_of(uintptr_t address)

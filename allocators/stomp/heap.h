@@ -25,9 +25,9 @@ struct stomp_caller {
 };
 
 bool heap_start(void);
-/* Before, and in parent and child after a fork: the heap is nobody's meanwhile. */
-void heap_lock_for_fork(void);
-void heap_unlock_after_fork(void);
+/* Around a fork, by the thread that forks; after it in both: the heap is nobody's meanwhile. */
+void heap_before_fork(void);
+void heap_after_fork(bool in_child);
 
 /* Zeroed.  NULL: no guards are to be had; *how says by what it is guarded else. */
 void *heap_alloc(size_t size, size_t alignment, struct stomp_caller caller, enum stomp_guard *how);

@@ -13,6 +13,7 @@
 #include "agent/stack_tree.h"
 #include "agent/stack_walk.h"
 #include "agent/threads.h"
+#include "allocators/stomp/fork_lock.h"
 #include "allocators/stomp/layout.h"
 
 enum { BUCKETS = 4096 };
@@ -97,13 +98,17 @@ uint32_t stacks_of_context(const ucontext_t *context, struct stomp_frame *frames
 	return count;
 }
 
-void stacks_lock_for_fork(void)
+static bool held_for_fork;
+
+void stacks_before_fork(void)
 {
-	while (!rt_lock_try(&growth_lock))
-		;
+	held_for_fork = fork_lock(&growth_lock);
 }
 
-void stacks_unlock_after_fork(void)
+void stacks_after_fork(bool in_child)
 {
-	rt_unlock(&growth_lock);
+	if (in_child)
+		fork_unlock_child(&growth_lock);
+	else
+		fork_unlock_parent(&growth_lock, held_for_fork);
 }

@@ -19,7 +19,7 @@ uint32_t stacks_thread(void);
 uint32_t stacks_of_node(uint32_t node, struct stomp_frame *frames, uint32_t *root);
 uint32_t stacks_of_context(const ucontext_t *context, struct stomp_frame *frames, uint32_t *root);
 
-void stacks_lock_for_fork(void);
-void stacks_unlock_after_fork(void);
+void stacks_before_fork(void);
+void stacks_after_fork(bool in_child);
 
 #endif

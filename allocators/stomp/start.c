@@ -30,18 +30,28 @@ extern void *__dso_handle;
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
 /* The order in which one may be waited for while another is held. */
-static void lock_all(void)
+static void before_fork(void)
 {
-	canary_lock_for_fork();
-	heap_lock_for_fork();
-	stacks_lock_for_fork();
+	canary_before_fork();
+	heap_before_fork();
+	stacks_before_fork();
 }
 
-static void unlock_all(void)
+static void after_fork(bool in_child)
 {
-	stacks_unlock_after_fork();
-	heap_unlock_after_fork();
-	canary_unlock_after_fork();
+	stacks_after_fork(in_child);
+	heap_after_fork(in_child);
+	canary_after_fork(in_child);
+}
+
+static void after_fork_in_parent(void)
+{
+	after_fork(false);
+}
+
+static void after_fork_in_child(void)
+{
+	after_fork(true);
 }
 
 /* The directory of the session is what follows the options in the agent's variable. */
@@ -68,7 +78,7 @@ static void start(void)
 	if (bad)
 		print_warning("option not understood, ignored", bad);
 	fault_start();
-	__register_atfork(lock_all, unlock_all, unlock_all, &__dso_handle);
+	__register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle);
 }
 
 static void go(void)
@@ -91,6 +101,7 @@ bool stomp_wake(void)
 		start();
 		rt_syscall3(SYS_madvise, (long)&stomp_live, sizeof(stomp_live), MADV_WIPEONFORK);
 	} else { /* the first event in a forked child */
+		after_fork(true); /* again, unless it was forked by the bare system call */
 		errors_restart();
 		fault_restart();
 	}
