@@ -115,6 +115,18 @@ static void store_arguments(void)
 			store(arguments[0], (size_t)(end - arguments[0]), &segment->arguments_size);
 }
 
+/* The object that serves malloc: the one we stand before, unless the program's own comes before ours. */
+static bool serving_object(struct object *object)
+{
+	const struct real_hook *hook = real_hook_of("malloc");
+	struct object own;
+
+	if (hook && object_find(hook->hook, object) &&
+	    object_find((uintptr_t)serving_object, &own) && object->start != own.start)
+		return true;
+	return object_find((uintptr_t)real.malloc, object);
+}
+
 static void store_paths(void)
 {
 	static char path[DIRECTORY_SIZE];
@@ -126,9 +138,15 @@ static void store_paths(void)
 	n = rt_syscall3(SYS_getcwd, (long)path, sizeof(path), 0);
 	if (n > 1)
 		segment->directory = store(path, (size_t)n - 1, &segment->directory_size);
-	if (object_find((uintptr_t)real.malloc, &object))
+	if (!serving_object(&object))
+		return;
+	if (*object.name) {
 		segment->allocator =
 			store(object.name, rt_length(object.name), &segment->allocator_size);
+	} else { /* the loader has no name for the program itself */
+		segment->allocator = segment->executable;
+		segment->allocator_size = segment->executable_size;
+	}
 }
 
 /* A forked child is the same program; it may have lost sight of /proc and of the directory by now. */
