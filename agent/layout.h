@@ -223,7 +223,14 @@ struct seg_header {
 	uint64_t sample_mean;
 	uint64_t
 		bad_frees; /* offset of SEG_BAD_FREES records of struct seg_bad_free; 0: there was none */
-	uint64_t reserved[6];
+	uint64_t flags; /* enum seg_flags */
+	uint64_t reserved[5];
+};
+
+/* What the session left out on purpose. */
+enum seg_flags {
+	SEG_WITHOUT_STACKS = 1, /* every event counts in its shard's `none` */
+	SEG_NOT_RECORDED = 2,	/* no event was counted at all */
 };
 
 #define SEG_SAMPLE_MOST	  (1ull << 38)

@@ -39,7 +39,9 @@ static struct {
 	uint32_t only; /* record just the process of this pid; 0: all */
 	uint64_t sample;
 	bool follow;
-} session = { .depth = 256, .buckets = 16384, .follow = true };
+	bool trace;  /* false: show that the process is there, and only pass calls on */
+	bool stacks; /* false: count events without them */
+} session = { .depth = 256, .buckets = 16384, .follow = true, .trace = true, .stacks = true };
 
 static bool key_is(const char **at, const char *key)
 {
@@ -61,7 +63,7 @@ static uint64_t read_number(const char **at)
 	return value;
 }
 
-/* "depth=N,buckets=N,follow=N,only=PID,sample=N:/directory" */
+/* "depth=N,buckets=N,follow=N,only=PID,sample=N,trace=N,stacks=N:/directory" */
 static bool read_session(const char *text)
 {
 	if (!text)
@@ -77,6 +79,10 @@ static bool read_session(const char *text)
 			session.only = (uint32_t)read_number(&text);
 		else if (key_is(&text, "sample="))
 			session.sample = read_number(&text);
+		else if (key_is(&text, "trace="))
+			session.trace = read_number(&text) != 0;
+		else if (key_is(&text, "stacks="))
+			session.stacks = read_number(&text) != 0;
 		else
 			text++;
 	}
@@ -193,6 +199,11 @@ static void look_at_allocator(void)
 		blocks_sparse(base, size, bits);
 }
 
+static uint64_t flags_of_session(void)
+{
+	return (session.stacks ? 0 : SEG_WITHOUT_STACKS) | (session.trace ? 0 : SEG_NOT_RECORDED);
+}
+
 static bool start_parts(void)
 {
 	struct segment_request request = {
@@ -200,6 +211,7 @@ static bool start_parts(void)
 		.depth = session.depth,
 		.origin = SEG_ORIGIN_EXEC,
 		.sample_mean = session.sample,
+		.flags = flags_of_session(),
 	};
 
 	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live),
@@ -207,7 +219,7 @@ static bool start_parts(void)
 		return false;
 	initial_look();
 	look_at_allocator();
-	stack_cache_start(session.depth);
+	stack_cache_start(session.stacks ? session.depth : 0);
 	if (!rules_start() || !segment_claim(&request, NULL))
 		return false;
 	if (!stack_tree_start(session.buckets))
@@ -227,7 +239,13 @@ static void go(bool good)
 	}
 	segment_activate();
 	__atomic_store_n(&phase, RUNNING, __ATOMIC_RELEASE);
-	__atomic_store_n(&agent_live.active, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(session.trace ? &agent_live.active : &agent_live.resting, 1,
+			 __ATOMIC_RELEASE);
+}
+
+static void enter_early(const void *block, size_t size, uintptr_t caller)
+{
+	record_early_alloc(block, size, session.stacks ? caller : 0);
 }
 
 static bool start(void)
@@ -240,7 +258,7 @@ static bool start(void)
 	real_resolve();
 	go(read_session(initial_variable(SEG_SESSION_VARIABLE)) && start_parts());
 	if (agent_live.active)
-		bootstrap_visit(record_early_alloc);
+		bootstrap_visit(enter_early);
 	return agent_live.active;
 }
 
@@ -273,6 +291,7 @@ static bool restart_parts(struct seg_header *parent)
 		.depth = session.depth,
 		.origin = SEG_ORIGIN_FORK,
 		.sample_mean = session.sample,
+		.flags = flags_of_session(),
 		.parent_image = parent->image,
 	};
 	/* The parent goes on: more nodes than at the fork do no harm, they are just not used. */
@@ -315,8 +334,8 @@ bool agent_wake(void)
 	switch (__atomic_load_n(&phase, __ATOMIC_ACQUIRE)) {
 	case NEW:
 		return start();
-	case RUNNING:
-		return restart();
+	case RUNNING: /* a child, unless we only rest */
+		return !__atomic_load_n(&agent_live.resting, __ATOMIC_ACQUIRE) && restart();
 	default:
 		return false;
 	}

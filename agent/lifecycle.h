@@ -14,7 +14,10 @@
 /* A page of its own that the kernel wipes in every forked child (MADV_WIPEONFORK), however it was forked: the child
  * can never write into its parent's segment. */
 union live_page {
-	uint32_t active;
+	struct {
+		uint32_t active;
+		uint32_t resting; /* started, but not to record: --trace=none */
+	};
 	char page[RT_PAGE];
 };
 extern union live_page agent_live;

@@ -91,8 +91,7 @@ void record_early_alloc(const void *block, size_t size, uintptr_t caller)
 	shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
 	if (!shard)
 		return;
-	add_alloc(shard, block, block_expect(block), stack_tree_child(SEG_ROOT_UNREADABLE, caller),
-		  size);
+	add_alloc(shard, block, block_expect(block), stack_tree_early(caller), size);
 	shard_leave(shard, borrowed);
 }
 

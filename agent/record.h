@@ -15,7 +15,7 @@
 struct shard;
 
 void record_alloc(const void *block, size_t size, const uintptr_t *frame);
-/* An allocation of before the agent could start, of which only the calling address is known. */
+/* An allocation of before the agent could start, of which only the calling address is known; 0: not even that. */
 void record_early_alloc(const void *block, size_t size, uintptr_t caller);
 void record_free(const void *block, const uintptr_t *frame);
 /* A block of before the fork, in a forked child; `shard` is for those. */

@@ -121,7 +121,7 @@ void record_sampled_early(const void *block, size_t size, uintptr_t caller)
 	shard = shard_enter((uintptr_t)__builtin_frame_address(0), &borrowed);
 	if (!shard)
 		return;
-	add_alloc(shard, block, stack_tree_child(SEG_ROOT_UNREADABLE, caller), size);
+	add_alloc(shard, block, stack_tree_early(caller), size);
 	shard_leave(shard, borrowed);
 }
 

@@ -178,6 +178,7 @@ static void fill_identity(struct seg_header *h, const struct segment_request *re
 	h->parent_image = request->parent_image;
 	h->depth = request->depth;
 	h->sample_mean = request->sample_mean;
+	h->flags = request->flags;
 	h->node_count = SEG_FIRST_NODE;
 	h->module_count = 1;
 	h->used = (sizeof(*h) + RT_PAGE - 1) & ~(RT_PAGE - 1);

@@ -24,7 +24,7 @@ struct segment_request {
 	uint32_t depth;
 	uint32_t origin; /* enum seg_origin */
 	uint64_t parent_image;
-	uint64_t sample_mean; /* see struct seg_header */
+	uint64_t sample_mean, flags; /* see struct seg_header */
 };
 
 /* Takes a region of the file of `parent` (the segment that a forked child found itself with), else claims a spare file

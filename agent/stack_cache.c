@@ -305,8 +305,11 @@ uint32_t stack_capture_slowly(struct stack_cache *c, const uintptr_t *frame)
 	c->last.slot = 0;
 	if (c->walked)
 		settle_walked(c, frame);
-	if (__builtin_expect(c->modules != modules || !c->stamp, 0))
+	if (__builtin_expect(c->modules != modules || !c->stamp, 0)) {
+		if (!depth_limit) /* then nothing is ever kept, and every capture comes here */
+			return SEG_ROOT_NONE;
 		start_anew(c, modules);
+	}
 	stack_memory_enter(&c->memory, (uintptr_t)frame);
 	stack_walk(c, frame);
 	c->walked_slot = (uintptr_t)&frame[1];

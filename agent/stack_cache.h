@@ -126,7 +126,7 @@ struct stack_cache {
 	struct stack_memo memos[2 << STACK_MEMO_BITS];
 };
 
-/* Limits for all captures; once at start. */
+/* Limits for all captures; once at start.  0: there are no stacks, each capture gives SEG_ROOT_NONE. */
 void stack_cache_start(uint32_t depth);
 /* For a thread that takes over a shard. */
 void stack_cache_reset(struct stack_cache *cache);

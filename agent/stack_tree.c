@@ -170,6 +170,11 @@ static void forget_hints(void)
 	}
 }
 
+uint32_t stack_tree_early(uintptr_t caller)
+{
+	return caller ? stack_tree_child(SEG_ROOT_UNREADABLE, caller) : SEG_ROOT_NONE;
+}
+
 void stack_tree_forget_unloaded(void)
 {
 	forget_hints();

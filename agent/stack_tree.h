@@ -13,6 +13,8 @@
 bool stack_tree_start(uint32_t buckets);
 /* The node of `address` (as in struct seg_node) called from `parent`; made when new.  SEG_ROOT_NONE: no room. */
 uint32_t stack_tree_child(uint32_t parent, uintptr_t address);
+/* The node of an event of which only the calling address is known; 0: not even that. */
+uint32_t stack_tree_early(uintptr_t caller);
 /* Takes the nodes of unloaded modules out of the look-up table: a library that comes to the same addresses must get
  * nodes of its own.  Under the growth lock. */
 void stack_tree_forget_unloaded(void);

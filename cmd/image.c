@@ -551,7 +551,7 @@ static int read_costs(struct image_source source, struct image *image, struct di
 		round_blocks(image);
 		error = convert_variances(image, pass.variances);
 	}
-	if (!error)
+	if (!error && !(h->flags & SEG_WITHOUT_STACKS))
 		image->unattributed = image->costs[pass.place[SEG_UNATTRIBUTED] - 1].allocations;
 	free(pass.variances);
 	free(shards);
