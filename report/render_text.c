@@ -243,6 +243,32 @@ static void put_total(struct text *t)
 	sentence_print(t, &s, "Total", TEXT_PLAIN);
 }
 
+/* Whether a process before this one has the same allocator. */
+static bool is_known_allocator(const struct model *model, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (model->processes[i].selected &&
+		    model->processes[i].allocator == model->processes[index].allocator)
+			return true;
+	return false;
+}
+
+/* What served the program's allocations, as seen in the process. */
+static void put_allocator(struct text *t)
+{
+	const struct model *model = t->model;
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+		if (process->selected && process->allocator && !is_known_allocator(model, i))
+			fprintf(s.stream, "%s%s", s.parts++ ? ", " : "",
+				model_text(model, process->allocator));
+	}
+	sentence_print(t, &s, "Malloc", TEXT_PLAIN);
+}
+
 static bool has_notes(const struct model *model)
 {
 	for (size_t i = 0; i < model->process_count; i++) {
@@ -484,6 +510,7 @@ int render_text(const struct report *report)
 	put_peak(&t);
 	put_leaked(&t);
 	put_total(&t);
+	put_allocator(&t);
 	put_lost(&t);
 	put_faults(&t);
 	put_filtered(&t);

@@ -341,7 +341,8 @@ static uint32_t common_node(const struct model *model, uint32_t a, uint32_t b)
 	return a;
 }
 
-static const char *end_reason(enum stack_end end)
+/* `without`: the recording has no stacks, as it was asked for. */
+static const char *end_reason(enum stack_end end, bool without)
 {
 	switch (end) {
 	case STACK_DEPTH:
@@ -353,7 +354,8 @@ static const char *end_reason(enum stack_end end)
 	case STACK_BAD_FRAME:
 		return "cut off: no plausible frame follows";
 	case STACK_UNATTRIBUTED:
-		return "no stack: there was no room left to record one";
+		return without ? "no stack: recorded without"
+			       : "no stack: there was no room left to record one";
 	case STACK_COMPLETE:
 		break;
 	}
@@ -383,7 +385,8 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 		put_frame(t, &frame, indent);
 	}
 	if (stack->end != STACK_COMPLETE)
-		put_remark(t, indent, TEXT_WARN, end_reason(stack->end));
+		put_remark(t, indent, TEXT_WARN,
+			   end_reason(stack->end, t->model->totals.unattributed == 0));
 }
 
 /* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */

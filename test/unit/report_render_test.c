@@ -609,6 +609,34 @@ static void test_text_without_leaks(void **state)
 	free(text);
 }
 
+/* Which library served malloc, each once; and the one row of a recording without stacks. */
+static void test_text_of_allocators(void **state)
+{
+	(void)state;
+	struct report_options options;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	const char *path = fixture_path("a.dat");
+	fixture_create(&f, path);
+	prog.allocator = "/lib/libmimalloc.so.2";
+	fixture_process(&f, &prog);
+	fixture_stack(&f, none, STACK_UNATTRIBUTED,
+		      &(struct costs){ .allocations = 1, .peak_bytes = 5 });
+	fixture_process(&f, &prog);
+	prog.allocator = "/lib/libc.so.6";
+	fixture_process(&f, &prog);
+	fixture_finish(&f);
+	report_options_init(&options);
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\nMalloc  /lib/libmimalloc.so.2\n"));
+	assert_non_null(strstr(text, "no stack: recorded without\n"));
+	free(text);
+	options.all = true;
+	text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text, "\nMalloc  /lib/libmimalloc.so.2, /lib/libc.so.6\n"));
+	free(text);
+}
+
 /*
  * No line is wider than the terminal, whatever the names; nothing in them
  * reaches it as control.
@@ -768,6 +796,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_startup_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_allocators, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_fits_and_is_clean, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_colour_is_only_added, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json_of_estimates, setup, teardown),
