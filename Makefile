@@ -63,6 +63,7 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 	text_table.c order.c timeline.c render.c render_text.c render_json.c render_csv.c report.c)
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
+ALLOCATOR_SOURCES := $(addprefix allocators/, allocators.c find.c library.c stomp_options.c)
 AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c sample.c threads.c counters.c \
 	peak.c blocks.c stack_cache.c stack_walk.c stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c \
 	eh_frame.c modules.c unloading.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
@@ -74,7 +75,7 @@ STOMP_PARTS := $(addprefix agent/, initial.c real.c threads.c peak.c counters.c 
 	stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c eh_frame.c modules.c unloading.c segment.c \
 	rt/sys.c rt/mem.c rt/lock.c)
 
-TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES)
+TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES) $(ALLOCATOR_SOURCES)
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
 AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
 STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agent/%.o)

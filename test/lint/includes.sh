@@ -22,18 +22,22 @@ allowed() {
 	verdict "$1/ includes only what it may" \
 		"$(grep -rnE '^#[ ]*include "' "$1" --include='*.[ch]' | grep -vE "include \"($2)\"")"
 }
-allowed cmd 'cmd/[a-z0-9_]+\.h|report/[a-z0-9_]+\.h|symbolize/symbolize\.h|agent/layout\.h'
+allowed cmd 'cmd/[a-z0-9_]+\.h|report/[a-z0-9_]+\.h|symbolize/symbolize\.h|agent/layout\.h|allocators/(allocators|stomp/layout)\.h'
 allowed report 'report/[a-z0-9_]+\.h|symbolize/symbolize\.h'
 allowed symbolize 'symbolize/[a-z0-9_]+\.h'
+allowed allocators 'allocators/([a-z]+/)?[a-z0-9_]+\.h|agent/layout\.h|agent/rt/[a-z]+\.h|report/(diag|units)\.h'
+verdict 'what of allocators/ lives in the target includes nothing of the tool' \
+	"$(grep -nE '^#[ ]*include "(report/|allocators/allocators\.h)' allocators/operators.c allocators/*/*.[ch])"
 allowed agent 'agent/[a-z0-9_]+\.h|agent/rt/[a-z]+\.h'
 
 verdict 'the runtime of the agent includes nothing else of ours' \
 	"$(grep -nE '^#[ ]*include "' agent/rt/*.[ch] | grep -vE 'include "agent/(rt/[a-z]+|arch)\.h"')"
 verdict 'only real.c looks up symbols' "$(grep -lE '\bdlsym\b *\(' agent/*.c agent/rt/*.c | grep -v '^agent/real.c$')"
-verdict 'only symbolize/ sees libdw and libelf, and cmd/program.c' \
-	"$(grep -lE 'include <(elfutils/|dwarf\.h|gelf\.h|libelf\.h)' -r cmd report agent | grep -v '^cmd/program.c$')"
+verdict 'only symbolize/ sees libdw and libelf, and cmd/program.c and allocators/library.c the latter' \
+	"$(grep -lE 'include <(elfutils/|dwarf\.h|gelf\.h|libelf\.h)' -r cmd report agent allocators |
+		grep -vx -e cmd/program.c -e allocators/library.c)"
 verdict 'the layers below cmd/ do not print or exit' \
-	"$(grep -nE '\b(printf|puts|perror|exit|abort) *\(' report/*.c symbolize/*.c | grep -vE '(fprintf|[sv]n?printf|_exit|snprintf)' )"
+	"$(grep -nE '\b(printf|puts|perror|exit|abort) *\(' report/*.c symbolize/*.c allocators/*.c | grep -vE '(fprintf|[sv]n?printf|_exit|snprintf)' )"
 
 broken=
 for header in $(git ls-files '*.h' | grep -vE '^test/'); do
@@ -43,7 +47,7 @@ verdict 'each header compiles alone' "$broken"
 verdict 'each source names its licence' "$(git ls-files '*.c' '*.h' '*.cpp' '*.S' '*.sh' '*.bash' '*.sql' Makefile '*.mk' |
 	xargs grep -L 'SPDX-License-Identifier: MIT')"
 if command -v clang-format >/dev/null && clang-format --version | grep -q 'version 14\.'; then
-	verdict 'formatted' "$(git ls-files 'agent/*.[ch]' 'cmd/*.[ch]' 'report/*.[ch]' 'symbolize/*.[ch]' |
+	verdict 'formatted' "$(git ls-files 'agent/*.[ch]' 'cmd/*.[ch]' 'report/*.[ch]' 'symbolize/*.[ch]' 'allocators/*.[ch]' |
 		xargs clang-format --dry-run 2>&1 | grep -E 'warning:' | head -5)"
 else
 	n=$((n + 1))

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of stomp, checked and made plain: the library in the program has a trivial parser. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocators/allocators.h"
+#include "report/units.h"
+
+const char allocator_stomp_known[] =
+	"under, align=N, quarantine=SIZE, sample=N, min=SIZE, max=SIZE, continue, guard=WAY";
+
+enum kind { ALONE, NUMBER, SIZE, POWER, WAY };
+
+static const struct known {
+	const char *name;
+	enum kind kind;
+	uint64_t least, most;
+} known[] = {
+	{ "under", ALONE, 0, 0 },
+	{ "align", POWER, 1, 4096 },
+	{ "quarantine", SIZE, 0, INT64_MAX },
+	{ "sample", NUMBER, 1, UINT32_MAX },
+	{ "min", SIZE, 0, INT64_MAX },
+	{ "max", SIZE, 0, INT64_MAX },
+	{ "continue", ALONE, 0, 0 },
+	{ "guard", WAY, 0, 0 }, /* a switch for tests */
+};
+
+static const char *const ways[] = { "madvise", "mprotect", "canary" };
+
+static const struct known *find(const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strlen(known[i].name) == length && strncmp(known[i].name, text, length) == 0)
+			return &known[i];
+	return NULL;
+}
+
+static bool is_way(const char *value)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (strcmp(value, ways[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_plain(const char *value)
+{
+	return *value && strspn(value, "0123456789") == strlen(value);
+}
+
+static int wrong(const struct known *o, const char *value, struct diag *diag)
+{
+	if (o->kind == ALONE)
+		return diag_set(diag, -EINVAL, "stomp: option '%s' takes no value", o->name);
+	if (o->kind == WAY)
+		return diag_set(diag, -EINVAL,
+				"stomp: guard='%s' is none of madvise, mprotect, canary", value);
+	if (o->kind == SIZE)
+		return diag_set(diag, -EINVAL, "stomp: %s='%s' is no size such as 4096, 64K or 1G",
+				o->name, value);
+	return diag_set(diag, -EINVAL, "stomp: %s='%s' is no %s from %" PRIu64 " to %" PRIu64,
+			o->name, value, o->kind == POWER ? "power of two" : "number", o->least,
+			o->most);
+}
+
+/* One option, at `text`, `length` bytes of it. */
+static int put(FILE *out, const char *text, size_t length, struct diag *diag)
+{
+	size_t name = strcspn(text, "=");
+	const struct known *o = find(text, name < length ? name : length);
+	char value[64] = "";
+	uint64_t number = 0;
+
+	if (!o) {
+		diag_set(diag, -EINVAL, "stomp has no option '%.*s'; there are %s", (int)length,
+			 text, allocator_stomp_known);
+		return -EINVAL;
+	}
+	if (name < length)
+		snprintf(value, sizeof(value), "%.*s", (int)(length - name - 1), text + name + 1);
+	if (o->kind == ALONE) {
+		if (name < length)
+			return wrong(o, value, diag);
+		fputs(o->name, out);
+		return 0;
+	}
+	if (o->kind == WAY) {
+		if (!is_way(value))
+			return wrong(o, value, diag);
+		fprintf(out, "%s=%s", o->name, value);
+		return 0;
+	}
+	if ((o->kind != SIZE && !is_plain(value)) || units_parse_size(value, &number) ||
+	    number < o->least || number > o->most || (o->kind == POWER && (number & (number - 1))))
+		return wrong(o, value, diag);
+	fprintf(out, "%s=%" PRIu64, o->name, number);
+	return 0;
+}
+
+char *allocator_stomp_options(const char *text, struct diag *diag)
+{
+	char *result = NULL;
+	size_t size;
+	FILE *out = open_memstream(&result, &size);
+	int error = out ? 0 : diag_set(diag, -ENOMEM, "out of memory");
+	bool first = true;
+
+	while (!error && *text) {
+		size_t length = strcspn(text, ",:");
+
+		if (length) {
+			if (!first)
+				fputc(',', out);
+			error = put(out, text, length, diag);
+			first = false;
+		}
+		text += length + (text[length] != 0);
+	}
+	if (out && fclose(out) && !error)
+		error = diag_set(diag, -ENOMEM, "out of memory");
+	if (error) {
+		free(result);
+		return NULL;
+	}
+	return result;
+}
