@@ -23,7 +23,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
 	liblzma-dev zlib1g-dev
 TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace mandoc shellcheck sqlite3 git python3 binutils util-linux \
-	procps valgrind
+	procps valgrind libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4
 LONG_PACKAGES := libunwind-dev heaptrack redis-server redis-tools nodejs rustc llvm
 
 # -- flags ------------------------------------------------------------------------------------------
@@ -54,6 +54,11 @@ AGENT_FLAGS := $(COMMON) -mgeneral-regs-only -fPIC -fvisibility=hidden -ftls-mod
 TARGET_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
 AGENT_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack.so -Wl,--version-script=agent/libmemtrack.map
 
+# The C++ operators live there too.  Their frames are named by their symbols, as those of the C++ library are, and are all
+# on the stack.
+OPERATORS_EXTRA := -fno-optimize-sibling-calls -fexceptions -g0
+OPERATORS_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-operators.so -Wl,--version-script=allocators/operators.map
+
 # -- sources ----------------------------------------------------------------------------------------
 
 CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c terminal.c run.c report.c recover.c \
@@ -79,6 +84,7 @@ TOOL_SOURCES := $(CMD_SOURCES) $(REPORT_SOURCES) $(SYMBOLIZE_SOURCES) $(ALLOCATO
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
 AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
 STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agent/%.o)
+OPERATORS_OBJECTS := $(O)/agent/allocators/operators.o
 
 MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-recover.1 memtrack-dat.5 \
 	memtrack-internals.7 memtrack-stomp.7)
@@ -86,13 +92,13 @@ MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrac
 # -- building ---------------------------------------------------------------------------------------
 
 .PHONY: all
-all: memtrack libmemtrack.so libmemtrack-stomp.so
+all: memtrack libmemtrack.so libmemtrack-stomp.so libmemtrack-operators.so
 
 # The products at the top of the tree, where they can be run from.
 memtrack: $(O)/memtrack
 	$(Q)cp -f $< $@
 
-libmemtrack.so libmemtrack-stomp.so: %: $(O)/%
+libmemtrack.so libmemtrack-stomp.so libmemtrack-operators.so: %: $(O)/%
 	$(Q)cp -f $< $@
 
 $(O)/memtrack: $(TOOL_OBJECTS)
@@ -108,8 +114,12 @@ $(O)/libmemtrack-stomp.so: $(STOMP_OBJECTS) allocators/stomp/libmemtrack-stomp.m
 	$(Q)$(CC) $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-stomp.so \
 		-Wl,--version-script=allocators/stomp/libmemtrack-stomp.map $(LDFLAGS) -o $@ $(STOMP_OBJECTS)
 
+$(O)/libmemtrack-operators.so: $(OPERATORS_OBJECTS) allocators/operators.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(OPERATORS_LDFLAGS) $(LDFLAGS) -o $@ $(OPERATORS_OBJECTS)
+
 # Changed flags rebuild everything they concern.
-FLAGS_NOW := $(CC) $(CFLAGS) $(TOOL_FLAGS) $(AGENT_FLAGS)
+FLAGS_NOW := $(CC) $(CFLAGS) $(TOOL_FLAGS) $(AGENT_FLAGS) $(OPERATORS_EXTRA)
 $(O)/flags: FORCE
 	@mkdir -p $(O)
 	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
@@ -134,12 +144,14 @@ $(O)/tool/report/schema_text.c: report/schema.sql Makefile
 $(O)/agent/agent/rt/mem.o: AGENT_EXTRA := -ffreestanding -fno-builtin \
 	$(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-fno-tree-loop-distribute-patterns)
 
+$(O)/agent/allocators/operators.o: AGENT_EXTRA := $(OPERATORS_EXTRA)
+
 $(O)/agent/%.o: %.c $(O)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(AGENT_FLAGS) $(CFLAGS) $(AGENT_EXTRA) -c -o $@ $<
 
--include $(TOOL_OBJECTS:.o=.d) $(AGENT_OBJECTS:.o=.d) $(STOMP_OBJECTS:.o=.d)
+-include $(TOOL_OBJECTS:.o=.d) $(AGENT_OBJECTS:.o=.d) $(STOMP_OBJECTS:.o=.d) $(OPERATORS_OBJECTS:.o=.d)
 
 # The agent that compares its stacks with an independent unwinder (agent/truth.h).
 TRUTH_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/truth/%.o) $(O)/truth/agent/truth.o
@@ -164,7 +176,7 @@ install: all
 		$(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)/bash-completion/completions \
 		$(DESTDIR)$(COMPDIR)/zsh/site-functions $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d
 	install -m 755 $(O)/memtrack $(DESTDIR)$(BINDIR)/memtrack
-	install -m 644 $(O)/libmemtrack.so $(O)/libmemtrack-stomp.so $(DESTDIR)$(LIBDIR)/
+	install -m 644 $(O)/libmemtrack.so $(O)/libmemtrack-stomp.so $(O)/libmemtrack-operators.so $(DESTDIR)$(LIBDIR)/
 	for page in $(MANUALS); do \
 		install -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/} || exit 1; done
 	install -m 644 completions/memtrack.bash $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack
@@ -172,7 +184,8 @@ install: all
 	install -m 644 completions/memtrack.fish $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so $(DESTDIR)$(LIBDIR)/libmemtrack-stomp.so
+	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so \
+		$(DESTDIR)$(LIBDIR)/libmemtrack-stomp.so $(DESTDIR)$(LIBDIR)/libmemtrack-operators.so
 	-rmdir $(DESTDIR)$(LIBDIR)
 	for page in $(MANUALS); do rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/}; done
 	rm -f $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack \
@@ -205,10 +218,10 @@ include test/bench/bench.mk
 
 .PHONY: clean help FORCE
 clean:
-	rm -rf $(O) memtrack libmemtrack.so libmemtrack-stomp.so
+	rm -rf $(O) memtrack libmemtrack.so libmemtrack-stomp.so libmemtrack-operators.so
 
 help:
-	@echo 'make              build ./memtrack and ./libmemtrack.so'
+	@echo 'make              build ./memtrack and the libraries it preloads, ./libmemtrack*.so'
 	@echo 'make demo         install what the build needs, build, record a real program, print the report'
 	@echo 'make check        install what the tests need, build, run all quick tests'
 	@echo 'make check-long   the tests on real programs, beside heaptrack and valgrind'

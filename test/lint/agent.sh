@@ -44,5 +44,7 @@ guest "$(dirname "$1")/libmemtrack.so" agent/libmemtrack.map $compiler __libc_st
 # shellcheck disable=SC2086
 guest "$(dirname "$1")/libmemtrack-stomp.so" allocators/stomp/libmemtrack-stomp.map \
 	$compiler __libc_stack_end dlerror dlsym __errno_location __register_atfork
+# shellcheck disable=SC2086
+guest "$(dirname "$1")/libmemtrack-operators.so" allocators/operators.map $compiler dlsym free malloc posix_memalign
 echo "1..$n"
 exit $bad
