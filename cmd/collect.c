@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "cmd/code_map.h"
 #include "cmd/image.h"
 #include "cmd/notes.h"
+#include "cmd/session.h"
 
 /* One image on its way into the recording. */
 struct item {
@@ -126,6 +128,19 @@ static bool is_agent(const struct collector *c, const char *path)
 	       strcmp(base ? base + 1 : path, "libmemtrack.so") == 0;
 }
 
+/* The file behind a link that the session directory has for LD_PRELOAD. */
+static const char *real_name(const char *path, char room[PATH_MAX])
+{
+	const char *base = strrchr(path, '/');
+
+	if (base &&
+	    (strcmp(base + 1, SESSION_ALLOCATOR) == 0 ||
+	     strcmp(base + 1, SESSION_OPERATORS) == 0) &&
+	    realpath(path, room))
+		return room;
+	return path;
+}
+
 /* Marks the nodes that some cost needs, outward from each. */
 static void mark_used(struct item *item, uint8_t *used)
 {
@@ -142,14 +157,15 @@ static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint
 	const struct image_module *m = &item->image.modules[n->module];
 	bool interrupted = (n->address & SEG_INTERRUPTED) != 0;
 	uint64_t address = n->address & ~SEG_INTERRUPTED;
+	char real[PATH_MAX];
 
 	if (n->address == SEG_ADDRESS_CUT || !n->address)
 		return 0;
 	if (n->module && is_agent(c, m->path))
 		return 0;
 	if (n->module && !modules[n->module]) {
-		modules[n->module] =
-			code_map_module(c->map, m->path, m->build_id, m->build_id_size);
+		modules[n->module] = code_map_module(c->map, real_name(m->path, real), m->build_id,
+						     m->build_id_size);
 		if (!modules[n->module])
 			return out_of_memory(c->diag);
 	}
@@ -388,12 +404,30 @@ static int64_t peak_blocks_of(const struct row *rows, size_t count)
 	return n;
 }
 
+/* Where it is not known what was preloaded (recover), by the frames of its stacks. */
+static bool has_our_operators(const struct collector *c, const struct item *item)
+{
+	bool found = c->options->operators;
+
+	for (uint32_t i = 1; i < item->image.module_count && !found; i++) {
+		const char *base = strrchr(item->image.modules[i].path, '/');
+
+		found = base && strcmp(base + 1, SESSION_OPERATORS) == 0;
+	}
+	return found;
+}
+
 static int write_process(struct collector *c, size_t index, const struct row *rows, size_t count,
 			 uint64_t now)
 {
 	struct item *item = &c->items[index];
 	const struct seg_header *h = &item->image.header;
-	char *notes = notes_of(h, item->image.allocator);
+	char real[PATH_MAX];
+	const char *allocator = real_name(item->image.allocator, real);
+	char *notes = notes_of(
+		h, &(struct notes_of_allocator){ .served = allocator,
+						 .asked = c->options->allocator,
+						 .our_operators = has_our_operators(c, item) });
 	struct rec_process p = {
 		.pid = h->pid,
 		.parent_pid = h->parent_pid,
@@ -402,7 +436,7 @@ static int write_process(struct collector *c, size_t index, const struct row *ro
 		.argv = (const char *const *)item->image.argv,
 		.start_time_ns = unix_time(h),
 		.duration_ns = duration_of(c, index, now),
-		.allocator = *item->image.allocator ? item->image.allocator : NULL,
+		.allocator = *allocator ? allocator : NULL,
 		.peak_bytes = item->image.peak_bytes,
 		.peak_blocks = peak_blocks_of(rows, count),
 		.peak_time_ns = peak_time(c, h),

@@ -18,6 +18,9 @@ struct collect_options {
 	const char *output;  /* path of the recording */
 	const char *options; /* how it was made, for the record */
 	const char *agent;   /* path of our own library: its frames are left out */
+	const char
+		*allocator; /* library that was put under the program; NULL: none, or not known */
+	bool operators;	    /* with our C++ operators before it */
 	struct sym_options symbols;
 	/* May be NULL.  `what` is a module's name, `done` of `total` addresses are resolved. */
 	void (*progress)(const char *what, size_t done, size_t total);

@@ -144,6 +144,8 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		.output = options->output,
 		.options = recorded_options,
 		.agent = session_find_agent(NULL),
+		.allocator = options->allocator,
+		.operators = options->operators,
 		.symbols = {
 			.sysroot = options->sysroot,
 			.debug_paths = options->debug_paths.items,

@@ -15,7 +15,9 @@ struct finish_options {
 	struct opt_list debug_paths;
 	bool debuginfod;
 	bool quiet;
-	int signal; /* that ended the target; 0: none */
+	const char *allocator; /* library that was put under the program; NULL: none */
+	bool operators;	       /* with our C++ operators before it */
+	int signal;	       /* that ended the target; 0: none */
 };
 
 enum finished {

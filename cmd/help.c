@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/channels.h"
 #include "cmd/cmd.h"
+#include "cmd/malloc.h"
 #include "cmd/msg.h"
 #include "report/version.h"
 
@@ -199,6 +201,8 @@ static void list_option(FILE *out, const char *dashes, const char *name, const s
 
 	if (real->type == OPT_TYPE_CHOICE)
 		opt_list_choices(real, kind, sizeof(kind), "|", "|");
+	else if (real->values)
+		append(kind, sizeof(kind), real->values);
 	else if (real->arg)
 		append(kind, sizeof(kind), real->arg);
 	option_help(help, sizeof(help), opt);
@@ -230,6 +234,18 @@ void help_list_commands(FILE *out)
 			(*c)->summary);
 }
 
+/* Lists that are made here and now; false: no such list. */
+static bool show_topic(const char *name)
+{
+	if (strcmp(name, "allocators") == 0)
+		malloc_list(stdout);
+	else if (strcmp(name, "channels") == 0)
+		channels_list(stdout);
+	else
+		return false;
+	return true;
+}
+
 static int cmd_help(int argc, char **argv)
 {
 	const struct command *command = NULL;
@@ -240,6 +256,8 @@ static int cmd_help(int argc, char **argv)
 		return status;
 	if (argc > 1)
 		return cmd_usage_error(&help_command, "one COMMAND at most");
+	if (argc == 1 && show_topic(argv[0]))
+		return cmd_flush_stdout() ? STATUS_GOOD : STATUS_BAD_INPUT;
 	if (argc == 1) {
 		command = cmd_find(argv[0]);
 		if (!command)
@@ -256,8 +274,8 @@ static const struct opt help_opts[] = {
 
 const struct command help_command = {
 	.name = "help",
-	.summary = "show the manual of a command",
-	.usage = "[COMMAND]",
+	.summary = "show the manual of a command, or what allocators or channels there are",
+	.usage = "[COMMAND | allocators | channels]",
 	.operand = "COMMAND",
 	.fn = cmd_help,
 	.opts = help_opts,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct line {
 	enum seg_drop drop;
@@ -43,28 +44,54 @@ static bool has_own_operators(const char *allocator)
 	return false;
 }
 
-char *notes_of(const struct seg_header *header, const char *allocator)
+/* The same file, whatever its name; unless one has gone, that is by name. */
+static bool is_same_file(const char *a, const char *b)
 {
-	char *text = NULL;
-	size_t size = has_own_operators(allocator);
-	FILE *out;
+	struct stat s, t;
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-		size += header->drops[lines[i].drop] != 0;
-	if (!size)
-		return NULL;
-	out = open_memstream(&text, &size);
-	if (!out)
-		return NULL;
-	if (has_own_operators(allocator))
+	if (strcmp(a, b) == 0)
+		return true;
+	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+static void note_allocator(FILE *out, const struct notes_of_allocator *a)
+{
+	if (a->asked && *a->served && !is_same_file(a->asked, a->served))
+		fprintf(out, "asked for '%s' (--malloc), but '%s' serves malloc in this program\n",
+			a->asked, a->served);
+	if (has_own_operators(a->served) && !a->our_operators)
 		fprintf(out,
 			"the C++ operators new and delete of '%s' bypass malloc and free: what they do is not recorded, and "
 			"a block that is allocated by one and freed by the other seems leaked or unknown\n",
-			allocator);
+			a->served);
+}
+
+static void note_session(FILE *out, const struct seg_header *header)
+{
+	if (header->flags & SEG_NOT_RECORDED)
+		fputs("allocations were not recorded (--trace=none)\n", out);
+	else if (header->flags & SEG_WITHOUT_STACKS)
+		fputs("recorded without stacks (--trace without callstack, as in --trace=memory_light)\n",
+		      out);
+}
+
+char *notes_of(const struct seg_header *header, const struct notes_of_allocator *allocator)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	note_session(out, header);
+	note_allocator(out, allocator);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		if (header->drops[lines[i].drop])
 			fprintf(out, "%s (%" PRIu64 ")\n", lines[i].text,
 				header->drops[lines[i].drop]);
-	fclose(out);
+	if (fclose(out) || !size) {
+		free(text);
+		return NULL;
+	}
 	return text;
 }

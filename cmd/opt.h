@@ -85,6 +85,7 @@ struct opt {
 	int64_t min, max;		   /* INT, SIZE */
 	const struct report_name *choices; /* CHOICE: ended by a NULL name */
 	uint64_t hidden_choices;	   /* bits: accepted, but neither in help nor completions */
+	const char *values;   /* STRING: what completion offers, "a|b|FILE"; NULL: see `arg` */
 	const char *optional; /* the value meant by --name alone; NULL: one is required */
 	const char *alias;    /* ALIAS: the long name meant */
 	opt_callback callback;
@@ -113,6 +114,9 @@ struct opt_list {
 #define OPT_STRING(short_, name_, arg_, s, field, help_) \
 	{ OPT_NAMES_(short_, name_, arg_, help_), .type = OPT_TYPE_STRING, \
 	  .offset = OPT_FIELD(s, field, const char *) }
+#define OPT_STRING_OF(short_, name_, arg_, values_, s, field, help_) \
+	{ OPT_NAMES_(short_, name_, arg_, help_), .type = OPT_TYPE_STRING, \
+	  .offset = OPT_FIELD(s, field, const char *), .values = (values_) }
 #define OPT_INT(short_, name_, arg_, s, field, min_, max_, help_) \
 	{ OPT_NAMES_(short_, name_, arg_, help_), .type = OPT_TYPE_INT, \
 	  .offset = OPT_FIELD(s, field, int64_t), .min = (min_), .max = (max_) }

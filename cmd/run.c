@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "agent/layout.h"
+#include "cmd/channels.h"
 #include "cmd/cmd.h"
 #include "cmd/finish.h"
 #include "cmd/launch.h"
+#include "cmd/malloc.h"
 #include "cmd/msg.h"
 #include "cmd/output.h"
 #include "cmd/program.h"
@@ -21,7 +23,7 @@
 #include "cmd/watch.h"
 
 struct run_options {
-	const char *output, *session_dir;
+	const char *output, *session_dir, *malloc, *trace;
 	int64_t depth, buckets;
 	uint64_t sample;
 	bool follow;
@@ -32,6 +34,12 @@ struct run_options {
 static const struct opt run_opts[] = {
 	OPT_STRING('o', "output", "FILE", struct run_options, output,
 		   "the recording; %p pid, %e program, %h host, %t time (memtrack.dat)"),
+	OPT_STRING_OF(0, "malloc", "NAME", ALLOCATOR_NAMES "|help|FILE", struct run_options, malloc,
+		      "put another allocator under the program: mimalloc, rpmalloc, jemalloc, tcmalloc, stomp "
+		      "(guard pages), or a path; 'help' lists those that are here (ansi: its own)"),
+	OPT_STRING_OF(0, "trace", "CHANNELS", CHANNEL_NAMES "|help", struct run_options, trace,
+		      "what to record: callstack, memtag, memalloc, or memory, memory_light (no stacks), none; "
+		      "'help' explains (callstack,memtag)"),
 	OPT_INT(0, "depth", "N", struct run_options, depth, 1, 4096, "most frames of a stack (256)"),
 	OPT_SIZE(0, "sample", "BYTES", struct run_options, sample, 1, SEG_SAMPLE_MOST,
 		 "record one allocation per BYTES on average: less cost, figures are estimates"),
@@ -62,40 +70,6 @@ static uint32_t power_of_two(int64_t n)
 	return p;
 }
 
-/* Says at once what cannot be recorded, and why.  Of a foreign program only once the kernel has taken it. */
-static void warn_of_limits(const char *name, const struct program_facts *f)
-{
-	if (f->foreign)
-		msg_warn(
-			"'%s' is for %s: memtrack records x86-64 programs only, so nothing will be recorded",
-			name, f->architecture);
-	else if (f->is_static)
-		msg_warn(
-			"'%s' is statically linked: the loader cannot add memtrack's library, so nothing will be recorded",
-			name);
-	else if (f->privileged)
-		msg_warn(
-			"'%s' runs with other privileges (set-user-id or capabilities): the loader ignores LD_PRELOAD, so "
-			"nothing will be recorded",
-			name);
-	else if (f->own_malloc && *f->allocator)
-		msg_warn(
-			"'%s' carries its own malloc (%s): allocations it serves by itself are not seen",
-			name, f->allocator);
-	else if (f->own_malloc)
-		msg_warn(
-			"'%s' defines its own malloc: allocations it serves by itself are not seen",
-			name);
-	else if (*f->allocator)
-		msg_warn("'%s' carries %s: allocations through its own functions are not seen",
-			 name, f->allocator);
-}
-
-static bool cannot_record(const struct program_facts *f)
-{
-	return f->foreign || f->is_static || f->privileged;
-}
-
 static int report_missing(const char *name, int error, const struct program_facts *f)
 {
 	if (error == ENOENT || error == ENOTDIR) {
@@ -122,7 +96,68 @@ struct run {
 	struct watch watch;
 	struct launch launch;
 	struct program_facts facts;
+	struct allocator_choice allocator;
+	unsigned channels;
 };
+
+/* What comes of it that nothing can be preloaded; NULL: nothing that was asked for. */
+static const char *missed(const struct run *run)
+{
+	bool swap = run->allocator.path;
+
+	if (run->channels)
+		return swap ? "nothing will be recorded, and its allocator cannot be swapped"
+			    : "nothing will be recorded";
+	return swap ? "its allocator cannot be swapped" : NULL;
+}
+
+/* Says at once what cannot be done, and why.  Of a foreign program only once the kernel has taken it. */
+static void warn_of_no_preload(const struct run *run, const char *name)
+{
+	const struct program_facts *f = &run->facts;
+
+	if (!missed(run))
+		return;
+	if (f->foreign)
+		msg_warn("'%s' is for %s: memtrack records x86-64 programs only, so %s", name,
+			 f->architecture, missed(run));
+	else if (f->is_static)
+		msg_warn(
+			"'%s' is statically linked: the loader cannot add memtrack's library, so %s",
+			name, missed(run));
+	else
+		msg_warn(
+			"'%s' runs with other privileges (set-user-id or capabilities): the loader ignores LD_PRELOAD, so "
+			"%s",
+			name, missed(run));
+}
+
+static bool cannot_record(const struct program_facts *f)
+{
+	return f->foreign || f->is_static || f->privileged;
+}
+
+static void warn_of_limits(const struct run *run, const char *name)
+{
+	const struct program_facts *f = &run->facts;
+	const char *swap = run->allocator.path ? ", and --malloc does not replace it" : "";
+
+	if (cannot_record(f))
+		warn_of_no_preload(run, name);
+	else if (!run->channels && !*swap)
+		return;
+	else if (f->own_malloc && *f->allocator)
+		msg_warn(
+			"'%s' carries its own malloc (%s): allocations it serves by itself are not seen%s",
+			name, f->allocator, swap);
+	else if (f->own_malloc)
+		msg_warn(
+			"'%s' defines its own malloc: allocations it serves by itself are not seen%s",
+			name, swap);
+	else if (*f->allocator)
+		msg_warn("'%s' carries %s: allocations through its own functions are not seen%s",
+			 name, f->allocator, swap);
+}
 
 static int start(struct run *run, char **argv, struct diag *diag)
 {
@@ -134,6 +169,9 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		.buckets = power_of_two(run->options.buckets),
 		.follow = run->options.follow,
 		.sample = run->options.sample,
+		.trace = run->channels != CHANNELS_NONE,
+		.stacks = run->channels & CHANNEL_CALLSTACK,
+		.allocator = &run->allocator,
 	};
 	int error = folder ? session_create(&run->session, &so, diag)
 			   : diag_set(diag, -ENOMEM, "out of memory");
@@ -173,27 +211,63 @@ static int explain_nothing(const struct run *run, const char *name)
 	return status_of(run->launch.status);
 }
 
-/* Writes the recording and returns the status of run. */
-static int finish(struct run *run, char **argv)
+/* How it was recorded, for the record; malloc'ed. */
+static char *describe_options(const struct run_options *o)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "depth=%d follow=%d", (int)o->depth, o->follow);
+	if (o->sample)
+		fprintf(out, " sample=%" PRIu64, o->sample);
+	if (o->malloc)
+		fprintf(out, " malloc=%s", o->malloc);
+	if (o->trace)
+		fprintf(out, " trace=%s", o->trace);
+	return fclose(out) ? NULL : text;
+}
+
+static enum finished write_recording(struct run *run, char **argv)
 {
 	struct diag diag = { 0 };
 	char *output = output_expand(run->options.output, run->launch.pid, argv[0], &diag);
+	char *text = describe_options(&run->options);
 	enum finished finished = FINISHED_FAILED;
-	char text[256];
 
-	snprintf(text, sizeof(text), "depth=%d follow=%d", (int)run->options.depth,
-		 run->options.follow);
-	if (run->options.sample)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), " sample=%" PRIu64,
-			 run->options.sample);
 	run->options.finish.output = output;
+	run->options.finish.allocator = run->allocator.path;
+	run->options.finish.operators = run->session.operators;
 	if (WIFSIGNALED(run->launch.status))
 		run->options.finish.signal = WTERMSIG(run->launch.status);
 	if (output)
-		finished = finish_session(&run->watch, &run->options.finish, text);
+		finished = finish_session(&run->watch, &run->options.finish, text ? text : "");
 	else
 		msg_diag(&diag);
+	free(text);
 	free(output);
+	return finished;
+}
+
+/* --trace=none: there is no recording to write. */
+static int finish_unrecorded(const struct run *run)
+{
+	bool swapped = run->allocator.path && !cannot_record(&run->facts) && !run->facts.own_malloc;
+
+	session_remove(run->session.directory);
+	if (!run->options.finish.quiet)
+		msg_info("nothing was recorded (--trace=none); the program ran on %s",
+			 swapped ? run->allocator.path : "its own malloc");
+	return status_of(run->launch.status);
+}
+
+/* Writes the recording and returns the status of run. */
+static int finish(struct run *run, char **argv)
+{
+	enum finished finished = write_recording(run, argv);
+
 	if (finished == FINISHED_FAILED) {
 		msg_hint("nothing is lost: 'memtrack recover %s' writes the recording",
 			 run->session.directory);
@@ -216,7 +290,7 @@ static int run_target(struct run *run, char **argv)
 		return STATUS_RUN_FAILED;
 	}
 	if (run->facts.foreign && !run->launch.exec_error)
-		warn_of_limits(argv[0], &run->facts);
+		warn_of_limits(run, argv[0]);
 	/* A size limit is an error to report.  After the start, so that the target has its own. */
 	signal(SIGXFSZ, SIG_IGN);
 	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
@@ -224,7 +298,41 @@ static int run_target(struct run *run, char **argv)
 		session_remove(run->session.directory);
 		return report_missing(argv[0], run->launch.exec_error, &run->facts);
 	}
-	return finish(run, argv);
+	return session_has_agent(&run->session.options) ? finish(run, argv)
+							: finish_unrecorded(run);
+}
+
+/* `--malloc help`, `--trace help`. */
+static bool is_for_help(const struct run_options *o)
+{
+	bool allocators_asked = o->malloc && strcmp(o->malloc, "help") == 0;
+	bool channels_asked = o->trace && strcmp(o->trace, "help") == 0;
+
+	if (allocators_asked)
+		malloc_list(stdout);
+	if (channels_asked)
+		channels_list(stdout);
+	return allocators_asked || channels_asked;
+}
+
+/* What goes under the program, what is recorded, and where that goes.  False: an error was printed. */
+static bool check_options(struct run *run, const char *name)
+{
+	struct diag diag = { 0 };
+	char *output = NULL;
+	bool good;
+
+	run->channels = CHANNELS_DEFAULT;
+	good = !(run->options.trace && channels_parse(run->options.trace, &run->channels, &diag)) &&
+	       !(run->options.malloc && malloc_choose(run->options.malloc, &run->allocator, &diag));
+	if (good && (run->channels || run->allocator.stomp_options)) {
+		output = output_expand(run->options.output, getpid(), name, &diag);
+		good = output && !output_check(output, &diag);
+	}
+	free(output);
+	if (!good)
+		msg_diag(&diag);
+	return good;
 }
 
 static int cmd_run(int argc, char **argv)
@@ -233,30 +341,26 @@ static int cmd_run(int argc, char **argv)
 					.depth = 256,
 					.buckets = 16384,
 					.follow = true } };
-	struct diag diag = { 0 };
-	char *output;
 	int status;
 
 	if (!cmd_parse(&run_command, &argc, &argv, &run.options, &status))
 		return status;
+	if (is_for_help(&run.options))
+		return cmd_flush_stdout() ? STATUS_GOOD : STATUS_RUN_FAILED;
 	if (argc < 1)
 		return cmd_usage_error(&run_command, "no program given");
-	output = output_expand(run.options.output, getpid(), argv[0], &diag);
-	if (!output || output_check(output, &diag)) {
-		msg_diag(&diag);
-		free(output);
+	if (!check_options(&run, argv[0]))
 		return STATUS_RUN_FAILED;
-	}
-	free(output);
 	program_examine(argv[0], &run.facts);
 	if (!run.facts.path)
 		return report_missing(argv[0], run.facts.error, &run.facts);
 	if (!run.facts.foreign)
-		warn_of_limits(argv[0], &run.facts);
+		warn_of_limits(&run, argv[0]);
 	status = run_target(&run, argv);
 	watch_release(&run.watch);
 	session_release(&run.session);
 	program_release(&run.facts);
+	allocator_release(&run.allocator);
 	opt_release(run_opts, &run.options);
 	return status;
 }

@@ -2,11 +2,13 @@
 /* The session directory and what agents are told; see session.h. */
 #include "cmd/session.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 #include <unistd.h>
 
 #include "agent/layout.h"
+#include "allocators/allocators.h"
+#include "allocators/stomp/layout.h"
 
 #define UNREADY_PREFIX "unready."
 
@@ -27,13 +31,12 @@ static bool can_preload(const char *path)
 	return !strpbrk(path, " :\t\n");
 }
 
-/* MEMTRACK_AGENT names another build of it: tests use that (make truth). */
-char *session_find_agent(struct diag *diag)
+char *session_find_library(const char *name, const char *variable, struct diag *diag)
 {
 	static const char *const places[] = { "", "/build", "/../lib/memtrack" };
 	char self[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *other = getenv("MEMTRACK_AGENT");
+	const char *other = variable ? getenv(variable) : NULL;
 	char *slash;
 
 	if (other && *other)
@@ -43,13 +46,18 @@ char *session_find_agent(struct diag *diag)
 	if (slash)
 		*slash = 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, sizeof(path), "%s%s/libmemtrack.so", self, places[i]);
+		snprintf(path, sizeof(path), "%s%s/%s", self, places[i], name);
 		if (access(path, R_OK) == 0)
 			return realpath(path, NULL);
 	}
-	diag_set(diag, -ENOENT, "cannot find libmemtrack.so in '%s' or '%s/../lib/memtrack'", self,
-		 self);
+	diag_set(diag, -ENOENT, "cannot find %s in '%s' or '%s/../lib/memtrack'", name, self, self);
 	return NULL;
+}
+
+/* MEMTRACK_AGENT names another build of it: tests use that (make truth). */
+char *session_find_agent(struct diag *diag)
+{
+	return session_find_library(SESSION_AGENT, "MEMTRACK_AGENT", diag);
 }
 
 static bool has_room(const char *directory)
@@ -73,25 +81,47 @@ static const char *choose_base(const struct session_options *options)
 	return has_room(temporary) ? temporary : options->beside;
 }
 
-/* The agent by a name that LD_PRELOAD can say: a link in the session directory when its own cannot be. */
-static int name_agent(struct session *session, struct diag *diag)
+/* A library by a name that LD_PRELOAD can say: a link in the session directory when its own cannot be.  Takes `found`. */
+static int name_library(const struct session *session, char *found, const char *link_name,
+			char **name, struct diag *diag)
 {
-	char *found = session_find_agent(diag);
-
 	if (!found)
 		return -ENOENT;
 	if (can_preload(found)) {
-		session->agent = found;
+		*name = found;
 		return 0;
 	}
-	if (asprintf(&session->agent, "%s/libmemtrack.so", session->directory) < 0 ||
-	    symlink(found, session->agent) < 0) {
+	if (asprintf(name, "%s/%s", session->directory, link_name) < 0 ||
+	    symlink(found, *name) < 0) {
 		free(found);
 		return diag_set(diag, -errno, "cannot make a link in '%s': %s", session->directory,
 				strerror(errno));
 	}
 	free(found);
 	return 0;
+}
+
+bool session_has_agent(const struct session_options *options)
+{
+	return options->trace || (options->allocator && options->allocator->stomp_options);
+}
+
+static int name_libraries(struct session *session, struct diag *diag)
+{
+	const struct session_options *o = &session->options;
+	const struct allocator_choice *allocator = o->allocator;
+	int error = 0;
+
+	if (session_has_agent(o))
+		error = name_library(session, session_find_agent(diag), SESSION_AGENT,
+				     &session->agent, diag);
+	if (!error && o->trace && allocator && allocator->operators)
+		error = name_library(session, session_find_library(SESSION_OPERATORS, NULL, diag),
+				     SESSION_OPERATORS, &session->operators, diag);
+	if (!error && allocator && allocator->path)
+		error = name_library(session, strdup(allocator->path), SESSION_ALLOCATOR,
+				     &session->allocator, diag);
+	return error;
 }
 
 static int make_directory(struct session *session, const struct session_options *options,
@@ -115,11 +145,10 @@ static int make_directory(struct session *session, const struct session_options 
 	return 0;
 }
 
-/* A file of the size that segments have; a file size limit of our own (ulimit -f) makes it smaller. */
-static int make_file(const char *path)
+/* A sparse file; a file size limit of our own (ulimit -f) makes it smaller. */
+static int make_file(const char *path, uint64_t size)
 {
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
-	uint64_t size = SEG_FILE_SIZE;
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error = 0;
 
 	if (fd < 0)
@@ -146,15 +175,53 @@ static int make_spare(const struct session *session, unsigned index)
 	if (access(spare, F_OK) == 0)
 		return 0;
 	snprintf(unready, sizeof(unready), "%s/" UNREADY_PREFIX "%u", session->directory, index);
-	error = make_file(unready);
+	error = make_file(unready, SEG_FILE_SIZE);
 	if (!error && link(unready, spare) < 0 && errno != EEXIST)
 		error = rename(unready, spare) < 0 ? -errno : 0;
 	unlink(unready);
 	return error;
 }
 
+/* Where the processes of the session put what stomp finds: see allocators/stomp/layout.h. */
+static int make_stomp_file(const struct session *session)
+{
+	static const struct {
+		uint64_t magic;
+		uint32_t layout_version, header_size, process_count, error_count;
+		uint64_t used;
+	} begin = { STOMP_MAGIC, STOMP_LAYOUT_VERSION,	     sizeof(struct stomp_header), 0,
+		    0,		 sizeof(struct stomp_header) };
+	char path[PATH_MAX];
+	int fd, error;
+
+	static_assert(offsetof(struct stomp_header, used) == offsetof(__typeof__(begin), used),
+		      "the beginning of the header");
+	snprintf(path, sizeof(path), "%s/" STOMP_FILE, session->directory);
+	error = make_file(path, STOMP_FILE_SIZE);
+	if (error)
+		return error;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || pwrite(fd, &begin, sizeof(begin), 0) != sizeof(begin))
+		error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+static int make_files(const struct session *session)
+{
+	const struct session_options *o = &session->options;
+	int error = session_has_agent(o) ? make_spare(session, 0) : 0;
+
+	if (!error && o->allocator && o->allocator->stomp_options)
+		error = make_stomp_file(session);
+	return error;
+}
+
 void session_refill(const struct session *session)
 {
+	if (!session->agent)
+		return;
 	for (unsigned i = 0; i < SEG_SPARES; i++)
 		if (make_spare(session, i) < 0)
 			return;
@@ -186,14 +253,14 @@ int session_create(struct session *session, const struct session_options *option
 	memset(session, 0, sizeof(*session));
 	session->options = *options;
 	getrlimit(RLIMIT_FSIZE, &session->size_limit);
-	error = check_size_limit(diag);
+	error = session_has_agent(options) ? check_size_limit(diag) : 0;
 	if (error)
 		return error;
 	error = make_directory(session, options, diag);
 	if (!error)
-		error = name_agent(session, diag);
+		error = name_libraries(session, diag);
 	if (!error) {
-		error = make_spare(session, 0);
+		error = make_files(session);
 		if (error)
 			diag_set(diag, error, "cannot make a file in '%s': %s", session->directory,
 				 strerror(-error));
@@ -221,35 +288,86 @@ void session_environment_for(struct session_environment *e, const struct session
 
 	snprintf(e->word, e->word_size,
 		 SEG_SESSION_VARIABLE "=depth=%u,buckets=%u,follow=%d,only=%d,sample=%" PRIu64
-				      ":%s",
-		 o->depth, o->buckets, o->follow, o->follow ? 0 : (int)target, o->sample,
-		 session->directory);
+				      ",trace=%d,stacks=%d:%s",
+		 o->depth, o->buckets, o->follow, o->follow ? 0 : (int)target, o->sample, o->trace,
+		 o->stacks, session->directory);
+}
+
+/* LD_PRELOAD: the agent, the operators, the allocator, and what the user has put there. */
+static char *make_preload(const struct session *session)
+{
+	const char *const parts[] = { session->agent, session->operators, session->allocator,
+				      getenv("LD_PRELOAD") };
+	char *text = NULL;
+	size_t size, count = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs("LD_PRELOAD=", out);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (parts[i] && *parts[i])
+			fprintf(out, "%s%s", count++ ? ":" : "", parts[i]);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The variables that we set ourselves. */
+static bool is_replaced(const struct session_environment *e, const char *entry)
+{
+	return is_variable(entry, "LD_PRELOAD") || is_variable(entry, SEG_SESSION_VARIABLE) ||
+	       (e->stomp && is_variable(entry, STOMP_OPTIONS_VARIABLE));
+}
+
+/* What the allocator should be told, unless the user has told it something himself; NULL: nothing. */
+static const char *setting_of(const struct session *session)
+{
+	const struct allocator_choice *choice = session->options.allocator;
+	const char *setting = choice && choice->allocator ? choice->allocator->setting : NULL;
+	char name[128];
+
+	if (setting)
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(setting, "="), setting);
+	return setting && !getenv(name) ? setting : NULL;
 }
 
 int session_environment_init(struct session_environment *e, const struct session *session)
 {
-	const char *former = getenv("LD_PRELOAD");
+	const struct allocator_choice *choice = session->options.allocator;
+	const char *setting = setting_of(session);
 	size_t count = 0, kept = 0;
+	int error = 0;
 
 	memset(e, 0, sizeof(*e));
 	while (environ[count])
 		count++;
-	e->word_size = strlen(session->directory) + 160;
+	e->word_size = strlen(session->directory) + 200;
 	e->word = malloc(e->word_size);
-	e->variables = calloc(count + 3, sizeof(*e->variables));
-	if (asprintf(&e->preload, "LD_PRELOAD=%s%s%s", session->agent, former && *former ? ":" : "",
-		     former ? former : "") < 0)
-		e->preload = NULL;
-	if (!e->word || !e->variables || !e->preload) {
+	e->variables = calloc(count + 5, sizeof(*e->variables));
+	e->preload = make_preload(session);
+	if (choice && choice->stomp_options &&
+	    asprintf(&e->stomp, STOMP_OPTIONS_VARIABLE "=%s", choice->stomp_options) < 0) {
+		e->stomp = NULL;
+		error = -ENOMEM;
+	}
+	if (error || !e->word || !e->variables || !e->preload) {
 		session_environment_release(e);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!is_variable(environ[i], "LD_PRELOAD") &&
-		    !is_variable(environ[i], SEG_SESSION_VARIABLE))
+		if (!is_replaced(e, environ[i]))
 			e->variables[kept++] = environ[i];
-	e->variables[kept++] = e->preload;
-	e->variables[kept] = e->word;
+	if (e->preload[strlen("LD_PRELOAD=")])
+		e->variables[kept++] = e->preload;
+	if (session->agent)
+		e->variables[kept++] = e->word;
+	if (e->stomp)
+		e->variables[kept++] = e->stomp;
+	if (setting)
+		e->variables[kept++] = (char *)setting;
 	session_environment_for(e, session, 0);
 	return 0;
 }
@@ -259,6 +377,7 @@ void session_environment_release(struct session_environment *e)
 	free(e->variables);
 	free(e->preload);
 	free(e->word);
+	free(e->stomp);
 	memset(e, 0, sizeof(*e));
 }
 
@@ -267,7 +386,8 @@ static bool is_ours(const char *name)
 	return strncmp(name, SEG_SPARE_PREFIX, strlen(SEG_SPARE_PREFIX)) == 0 ||
 	       strncmp(name, UNREADY_PREFIX, strlen(UNREADY_PREFIX)) == 0 ||
 	       strncmp(name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 ||
-	       strcmp(name, "libmemtrack.so") == 0;
+	       strcmp(name, STOMP_FILE) == 0 || strcmp(name, SESSION_AGENT) == 0 ||
+	       strcmp(name, SESSION_OPERATORS) == 0 || strcmp(name, SESSION_ALLOCATOR) == 0;
 }
 
 void session_remove(const char *directory)
@@ -287,5 +407,7 @@ void session_release(struct session *session)
 {
 	free(session->directory);
 	free(session->agent);
+	free(session->operators);
+	free(session->allocator);
 	memset(session, 0, sizeof(*session));
 }

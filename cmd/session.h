@@ -14,7 +14,14 @@
 
 #include "report/diag.h"
 
+struct allocator_choice; /* allocators/allocators.h */
+
 #define SESSION_PREFIX "memtrack-" /* of session directories: memtrack-PID-RANDOM */
+
+/* The libraries by their own names, and links to those whose paths LD_PRELOAD cannot say. */
+#define SESSION_AGENT	  "libmemtrack.so"
+#define SESSION_OPERATORS "libmemtrack-operators.so"
+#define SESSION_ALLOCATOR "libmemtrack-allocator.so"
 
 struct session_options {
 	const char *base;   /* --session-dir; NULL: choose */
@@ -22,11 +29,16 @@ struct session_options {
 	uint32_t depth, buckets;
 	uint64_t sample; /* bytes; 0: record every allocation */
 	bool follow;
+	bool trace;  /* record at all */
+	bool stacks; /* with stacks */
+	const struct allocator_choice
+		*allocator; /* to put under the program; outlives the session */
 };
 
 struct session {
 	char *directory;
-	char *agent; /* path of libmemtrack.so as LD_PRELOAD takes it */
+	/* Paths of libraries as LD_PRELOAD takes them; NULL: not preloaded. */
+	char *agent, *operators, *allocator;
 	struct session_options options;
 	struct rlimit size_limit; /* RLIMIT_FSIZE as memtrack found it, for the target */
 };
@@ -36,10 +48,10 @@ int session_create(struct session *session, const struct session_options *option
 /* Makes spares where some were claimed. */
 void session_refill(const struct session *session);
 
-/* The environment of a target: ours, with LD_PRELOAD and MEMTRACK_SESSION. */
+/* The environment of a target: ours, with LD_PRELOAD, MEMTRACK_SESSION and what the allocator is told. */
 struct session_environment {
 	char **variables; /* for execve(2); those of our own are borrowed */
-	char *preload, *word;
+	char *preload, *word, *stomp;
 	size_t word_size;
 };
 int session_environment_init(struct session_environment *e, const struct session *session)
@@ -56,5 +68,9 @@ void session_release(struct session *session);
 
 /* The agent's library beside this binary, in the build tree or installed; malloc'ed, NULL with *diag filled. */
 char *session_find_agent(struct diag *diag);
+/* The same of another of our libraries.  `variable`: of the environment, names another build of it; or NULL. */
+char *session_find_library(const char *name, const char *variable, struct diag *diag);
+/* Something is preloaded that needs the session: the agent. */
+bool session_has_agent(const struct session_options *options);
 
 #endif

@@ -26,6 +26,10 @@ _memtrack_value() {
 	local kind=${1#[} current=$2
 	kind=${kind%]}
 	case $kind in
+	*"|FILE")
+		_memtrack_files FILE "$current"
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(kind=${kind%|FILE}; compgen -W "${kind//|/ }" -- "$current")
+		;;
 	*"|"*) _memtrack_words "${kind//|/ }" "$current" ;;
 	FILE | FILE.* | DIR) _memtrack_files "$kind" "$current" ;;
 	COMMAND) _memtrack_words "$(_memtrack_list --list-commands | cut -f 1)" "$current" ;;

@@ -69,7 +69,10 @@ end
 # __memtrack_value KIND CURRENT: the value of an option, or an operand.
 function __memtrack_value
     set -l kind (string trim -c '[]' -- $argv[1])
-    if string match -q '*|*' -- $kind
+    if string match -q '*|FILE' -- $kind
+        string split '|' -- (string replace '|FILE' '' -- $kind)
+        __fish_complete_path "$argv[2]"
+    else if string match -q '*|*' -- $kind
         string split '|' -- $kind
     else if test "$kind" = COMMAND
         __memtrack_list --list-commands | string replace -r '\t[^\t]*\t' '\t'

@@ -130,9 +130,33 @@ setup() {
 
 @test "--trace none and memory_light" {
 	skip_unless_option run --trace
-	record --trace none "$B/basic"
-	record --trace memory_light "$B/basic"
-	expect_totals allocations=1012 allocated_bytes=3102000 peak_bytes=2012000
+	echo precious >memtrack.dat
+	call 0 "$MEMTRACK" run -q --trace none "$B/basic"
+	assert_empty err "stderr of run -q --trace none"
+	assert_eq "$(cat memtrack.dat)" precious "the recording of an earlier run"
+	call 0 "$MEMTRACK" run --trace none "$B/basic"
+	assert_lines err 1 "stderr of run --trace none"
+	assert_match err "nothing was recorded.*--trace=none.*its own malloc" "the one line"
+	# Not even a place where it could not be written matters, nor is there a word of it in the program.
+	call 3 "$MEMTRACK" run -q --trace none -o missing/x.dat "$B/basic" status 3
+	call 0 "$MEMTRACK" run -q --trace none env
+	assert_no_match out "^(LD_PRELOAD|MEMTRACK_SESSION)=" "environment"
+	local trace
+	for trace in memory_light memtag memalloc,memtag; do
+		record --trace $trace "$B/basic"
+		expect_totals allocations=1012 allocated_bytes=3102000 peak_bytes=2012000 leaked_blocks=110 temporary_allocations=901 \
+			unattributed_allocations=0 dropped_events=0 truncated_stacks=0
+		assert_eq "$(query '[.sites[].stacks[] | .frames | length] | unique | tojson')" '[0]' "frames with --trace $trace"
+		memtrack 0 report
+		assert_match out "^Lost +(nothing|see the notes)" "the report on --trace $trace"
+		assert_match out "^Note .*recorded without stacks" "the report on --trace $trace"
+	done
+	for trace in memory callstack callstack,memtag memory_light,callstack; do
+		record --trace $trace "$B/basic"
+		expect_stack "small<work<main"
+	done
+	record --trace memory_light "$B/procs" fork
+	expect_totals --all allocations=$((100 + 30 + 40)) unattributed_allocations=0
 	call 0 "$MEMTRACK" run --trace help
 	assert_match out callstack "list of channels"
 	has_option run --malloc || return 0

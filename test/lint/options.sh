@@ -83,6 +83,7 @@ check_command() {
 	result "$command: manual and table have the same options" "$(differences "$work/table" "$work/manual")"
 	while IFS='|' read -r name kind; do
 		for choice in ${kind//|/ }; do
+			[ "$choice" = FILE ] && continue # beside names, files are completed
 			grep -qE "^\.(It )?Cm $choice( |\$)" "$page" || echo "$name=$choice"
 		done
 	done < <(sed -n 's/^\([^\t]*\)\t\[\{0,1\}\([^\t]*|[^]\t]*\)\]\{0,1\}\t.*/\1|\2/p' "$work/list") >"$work/missing"

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Choosing and listing allocators; see malloc.h. */
+#include "cmd/malloc.h"
+
+#include <stdlib.h>
+
+#include "cmd/session.h"
+
+static char *find_stomp(void)
+{
+	return session_find_library("libmemtrack-stomp.so", "MEMTRACK_STOMP_LIBRARY", NULL);
+}
+
+int malloc_choose(const char *argument, struct allocator_choice *choice, struct diag *diag)
+{
+	char *stomp = find_stomp();
+	int error = allocator_choose(argument, stomp, choice, diag);
+
+	free(stomp);
+	return error;
+}
+
+static void list_one(FILE *out, const struct allocator *a, const char *stomp)
+{
+	struct diag diag = { 0 };
+	char *path;
+
+	fprintf(out, "  %-10s%s\n", a->name, a->help);
+	if (!a->remedy) /* the program's own */
+		return;
+	path = allocator_find(a, stomp, &diag);
+	if (path)
+		fprintf(out, "  %-10s  %s\n", "", path);
+	else
+		fprintf(out, "  %-10s  not here: %s\n", "", diag.hint);
+	free(path);
+}
+
+void malloc_list(FILE *out)
+{
+	char *stomp = find_stomp();
+
+	fputs("Allocators for run --malloc=NAME:\n", out);
+	for (const struct allocator *a = allocators; a->name; a++)
+		list_one(out, a, stomp);
+	fprintf(out,
+		"  %-10sany malloc library, by a path with a '/'\n"
+		"Options, as in stomp:under,align=1: %s\n",
+		"PATH", allocator_stomp_known);
+	free(stomp);
+}
