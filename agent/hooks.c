@@ -189,6 +189,13 @@ static struct block known(const void *block)
 	return block_take(block);
 }
 
+static void *with_a_granule(void *block)
+{
+	void *to = real.realloc(block, 16);
+
+	return to ? to : block;
+}
+
 static void *resize(void *block, size_t size, const uintptr_t *frame)
 {
 	bool on = agent_is_on();
@@ -215,8 +222,9 @@ static void *resize(void *block, size_t size, const uintptr_t *frame)
 		record_put_back(block, &old);
 		return NULL;
 	}
-	record_replaced(block, &old, frame, size != 0);
-	return size ? allocated(to, size, frame) : to;
+	/* realloc(p, 0) is a free in the C library; in some allocators a block of no bytes comes back. */
+	record_replaced(block, &old, frame, to != NULL);
+	return to ? allocated(size ? to : with_a_granule(to), size, frame) : NULL;
 }
 
 HOOK void *realloc(void *block, size_t size)

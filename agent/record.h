@@ -23,7 +23,7 @@ void record_inherited(struct shard *shard, const struct block *b);
 /* The free of a bootstrap block, which may never have been recorded. */
 void record_early_free(const void *block, const uintptr_t *frame);
 /* The old block of a realloc that succeeded: `old` is what block_take said before the call.  `moved`: into a new block;
- * false: realloc(p, 0), which only frees. */
+ * false: realloc(p, 0) that only freed. */
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame,
 		     bool moved);
 /* The old block of a realloc that failed. */
