@@ -54,6 +54,12 @@ list() {
 	wrong:              @ -o % wrong.c -ldl
 	libwrapper.so:      @ -shared -fPIC -o % wrapper.c -ldl
 	wrapped:            @ -o % wrong.c "$out/libwrapper.so" -Wl,--no-as-needed -Wl,-rpath,'$ORIGIN' -ldl
+	libmallib.so:       @ -shared -fPIC -DRPMALLOC -o % mallib.c
+	libmallib-cxx.so:   @ -shared -fPIC -DOPERATORS -o % mallib.c
+	libmallib-half.so:  @ -shared -fPIC -DHALF -o % mallib.c
+	swapped:            @ -o % swapped.c
+	newhandler:         @@ -o % newhandler.cpp
+	ownoperators:       @@ -o % ownoperators.cpp
 	sampled:            @ -o % sampled.c
 	steady:             @ -o % steady.c
 	manystacks:         @ -o % manystacks.c
