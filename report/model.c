@@ -108,7 +108,9 @@ static int load_file(struct loader *loader)
 	stacks_start(&stacks, loader);
 	error = model_load_code(loader);
 	error = stacks_finish(&stacks, error);
-	return error ? error : load_samples(loader);
+	if (!error)
+		error = load_samples(loader);
+	return error ? error : model_load_errors(loader);
 }
 
 static int open_and_load(struct model *model, const struct model_options *options, size_t file,
@@ -159,6 +161,7 @@ static void add_process_totals(struct model_totals *t, const struct model_proces
 	add_unsigned(&t->unattributed, rec->unattributed);
 	add_unsigned(&t->truncated_events, rec->truncated_events);
 	add_unsigned(&t->threads, rec->threads);
+	add_unsigned(&t->errors_lost, process->guard.errors_lost);
 	if (rec->sample_mean > t->sample_mean)
 		t->sample_mean = rec->sample_mean;
 }
@@ -224,6 +227,7 @@ void model_release(struct model *model)
 	free(model->nodes);
 	free(model->stacks);
 	free(model->samples);
+	free(model->errors);
 	free(model->argv);
 	hash_index_release(&model->module_index);
 	hash_index_release(&model->location_index);

@@ -34,6 +34,8 @@ struct model_process {
 	struct rec_process rec; /* numbers only: its pointers are NULL */
 	struct costs costs;	/* the sum over its stacks */
 	uint32_t stacks;
+	bool guarded; /* by the guard-page allocator */
+	struct rec_guard guard;
 };
 
 struct model_module {
@@ -71,6 +73,12 @@ struct model_sample {
 	struct rec_sample sample;
 };
 
+struct model_error {
+	uint32_t process;     /* index + 1; 0: of a process that has no image */
+	struct rec_error rec; /* process and nodes: see here */
+	uint32_t nodes[ERROR_STACKS];
+};
+
 /* Σ over the selected processes. */
 struct model_totals {
 	struct costs costs;   /* peak figures: the sum of each process's own */
@@ -79,6 +87,7 @@ struct model_totals {
 	uint64_t unknown_frees, double_frees, dropped_events, unattributed, truncated_events,
 		threads;
 	int64_t peak_rss_bytes;
+	uint64_t errors_lost; /* found by the guard-page allocator, but not in the recording */
 	uint32_t stacks, truncated_stacks;
 	uint32_t processes;
 	int64_t sample_mean; /* the largest of the processes' own; 0: all figures are exact */
@@ -93,16 +102,17 @@ struct model {
 	struct model_node *nodes;
 	struct model_stack *stacks;   /* [0] is used; only of selected processes */
 	struct model_sample *samples; /* [0] is used; only of selected processes, as recorded */
+	struct model_error *errors;   /* [0] is used; of selected processes and of unknown ones */
 	uint32_t *argv;
 	/*
 	 * For modules, locations and nodes the largest id; for the others how
 	 * many there are.
 	 */
 	size_t process_count, module_count, frame_count, location_count, node_count, stack_count,
-		sample_count;
+		sample_count, error_count;
 	size_t argv_count;
 	size_t process_room, module_room, frame_room, location_room, node_room, stack_room,
-		sample_room, argv_room;
+		sample_room, argv_room, error_room;
 	size_t file_count;
 	struct hash_index module_index, location_index, node_index,
 		stack_index; /* used while loading */

@@ -13,7 +13,7 @@
 #include "report/model.h"
 #include "report/recording_private.h"
 
-#define ROW_COLUMNS_MAX 24
+#define ROW_COLUMNS_MAX 26
 
 /* From row ids of one file to ids of the model; both count from 1. */
 struct id_map {
@@ -86,6 +86,8 @@ struct stacks_job {
 void stacks_start(struct stacks_job *job, struct loader *loader);
 /* After model_load_code, whose error is passed on. */
 int stacks_finish(struct stacks_job *job, int error) __attribute__((warn_unused_result));
+/* What was found wrong, and how it was looked for.  After all else. */
+int model_load_errors(struct loader *loader) __attribute__((warn_unused_result));
 /* Processes and their arguments. */
 int model_load_processes(struct loader *loader) __attribute__((warn_unused_result));
 

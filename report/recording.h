@@ -115,6 +115,74 @@ struct rec_sample {
 	int64_t heap_bytes, blocks, rss_bytes;
 };
 
+/* What can be wrong with a program's use of its heap. */
+enum error_kind {
+	ERROR_BUFFER_OVERFLOW = 1,
+	ERROR_BUFFER_UNDERFLOW,
+	ERROR_USE_AFTER_FREE,
+	ERROR_DOUBLE_FREE,  /* also realloc of a freed block */
+	ERROR_INVALID_FREE, /* of what no allocation returned */
+	ERROR_CORRUPTION,   /* bytes beside or in a block were overwritten; found later */
+	ERROR_KINDS,
+};
+
+enum error_access { ERROR_NO_ACCESS, ERROR_READ, ERROR_WRITE, ERROR_ACCESSES };
+
+enum error_source {
+	ERROR_FROM_STOMP = 1, /* the guard-page allocator */
+	ERROR_FROM_AGENT,     /* the block map: frees of what is no live block */
+	ERROR_SOURCES,
+};
+
+/* The stacks of an error. */
+enum error_stack { ERROR_STACK, ERROR_ALLOCATED, ERROR_FREED, ERROR_STACKS };
+
+struct rec_error {
+	rec_id process; /* 0: it could not be told which image of `pid` */
+	int32_t pid;
+	enum error_source source;
+	enum error_kind kind;
+	enum error_access access;
+	uint64_t address; /* that was accessed or freed; of a corruption the first bad byte */
+	bool has_block;	  /* the nearest block is known, and so is ERROR_ALLOCATED */
+	bool block_freed; /* it had been freed before, by ERROR_FREED */
+	uint64_t block_address, block_size;
+	uint64_t corrupt_bytes;				 /* of a corruption */
+	uint32_t thread, allocated_thread, freed_thread; /* from 1; 0 unknown */
+	int32_t tid;	 /* of `thread`, as the kernel counts; 0 unknown */
+	int64_t t_ns;	 /* negative: not known */
+	uint64_t count;	 /* how often; the rest is about the first */
+	bool continued;	 /* the program was let go on */
+	bool by_realloc; /* a free that was part of realloc */
+	struct rec_error_stack {
+		rec_id node; /* 0: not known */
+		enum stack_end end;
+	} stacks[ERROR_STACKS];
+};
+
+/* How blocks were protected by the guard-page allocator. */
+enum guard_method {
+	GUARD_NONE,
+	GUARD_MADVISE,	/* guard pages by MADV_GUARD_INSTALL */
+	GUARD_MPROTECT, /* guard pages by mprotect */
+	GUARD_CANARY,	/* patterns around the block that are checked when it is freed */
+	GUARD_METHODS,
+};
+
+struct rec_guard {
+	enum guard_method method;	/* in force at the end */
+	uint64_t blocks[GUARD_METHODS]; /* allocations, by how each was protected */
+	uint64_t budget;		/* most blocks with guard pages at a time; 0 no limit */
+	uint64_t refused;		/* guard pages that the kernel refused */
+	uint64_t errors, errors_lost;	/* found; of these, not in the recording */
+};
+
+/* As JSON and SQL name them; NULL for what is none. */
+const char *error_kind_name(enum error_kind kind);
+const char *error_access_name(enum error_access access);
+const char *error_source_name(enum error_source source);
+const char *guard_method_name(enum guard_method method);
+
 /*
  * Writing.  rec_create makes a temporary file beside `path`; rec_finish commits and renames it over `path`,
  * keeping an existing file as PATH.old; until then nothing at `path` changes.  rec_abandon removes the
@@ -142,6 +210,12 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		  const struct costs *costs, struct diag *diag) __attribute__((warn_unused_result));
 int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *sample,
 		   struct diag *diag) __attribute__((warn_unused_result));
+/* Counts too large for the file are cut to the largest that there is. */
+int rec_add_error(struct recording *rec, const struct rec_error *error, struct diag *diag)
+	__attribute__((warn_unused_result));
+/* At most once for each process. */
+int rec_add_guard(struct recording *rec, rec_id process, const struct rec_guard *guard,
+		  struct diag *diag) __attribute__((warn_unused_result));
 /* Both free `rec`, also on failure. */
 int rec_finish(struct recording *rec, struct diag *diag) __attribute__((warn_unused_result));
 void rec_abandon(struct recording *rec);

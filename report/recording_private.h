@@ -23,6 +23,8 @@ enum rec_statement {
 	REC_INSERT_SAMPLE,
 	REC_INSERT_SAMPLING,
 	REC_INSERT_VARIANCE,
+	REC_INSERT_ERROR,
+	REC_INSERT_GUARD,
 	REC_STATEMENTS,
 };
 
@@ -40,9 +42,9 @@ struct recording {
 	char *temp_path; /* where the writer writes; NULL once it is renamed or gone */
 	sqlite3_stmt *statements[REC_STATEMENTS];
 	struct pool strings;
-	int64_t strings_written;		      /* pool ids up to here are rows */
-	int64_t processes, modules, locations, nodes; /* ids given out */
-	bool *sampled;				      /* by process id */
+	int64_t strings_written;			      /* pool ids up to here are rows */
+	int64_t processes, modules, locations, nodes, errors; /* ids given out */
+	bool *sampled;					      /* by process id */
 	size_t sampled_room;
 	int failed; /* the first error: no later call may hide it */
 	struct diag failure;

@@ -37,6 +37,9 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_SAMPLE] = "INSERT INTO sample VALUES (?,?,?,?,?)",
 	[REC_INSERT_SAMPLING] = "INSERT INTO sampling VALUES (?,?)",
 	[REC_INSERT_VARIANCE] = "INSERT INTO variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_ERROR] =
+		"INSERT INTO error VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_GUARD] = "INSERT INTO guard VALUES (?,?,?,?,?,?,?,?,?,?)",
 };
 
 /* Keeps the first failure: what follows from it is no news. */
@@ -541,6 +544,103 @@ int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sampl
 		return error;
 	const int64_t values[] = { process.v, s->t_ns, s->heap_bytes, s->blocks, s->rss_bytes };
 	return INSERT(rec, REC_INSERT_SAMPLE, values, diag);
+}
+
+/* A figure that may come from a damaged process, as a column holds it. */
+static int64_t clip(uint64_t figure)
+{
+	return figure < INT64_MAX ? (int64_t)figure : INT64_MAX;
+}
+
+static int check_stacks(struct recording *rec, const struct rec_error *e, struct diag *diag)
+{
+	for (size_t i = 0; i < ERROR_STACKS; i++) {
+		if (e->stacks[i].node.v < 0 || e->stacks[i].node.v > rec->nodes)
+			return fail_argument(rec, "node", diag);
+	}
+	return 0;
+}
+
+/* The columns of `error` that may be NULL. */
+static void bind_nulls(sqlite3_stmt *statement, const struct rec_error *e)
+{
+	if (!e->has_block) {
+		for (int column = 8; column <= 10; column++)
+			sqlite3_bind_null(statement, column);
+	}
+	if (e->kind != ERROR_CORRUPTION)
+		sqlite3_bind_null(statement, 12);
+	if (e->t_ns < 0)
+		sqlite3_bind_null(statement, 17);
+}
+
+int rec_add_error(struct recording *rec, const struct rec_error *e, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (e->process.v < 0 || e->process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (!error)
+		error = check_stacks(rec, e, diag);
+	if (error)
+		return error;
+	const int64_t values[] = {
+		++rec->errors,
+		e->process.v,
+		e->pid,
+		e->source,
+		e->kind,
+		e->access,
+		(int64_t)e->address,
+		(int64_t)e->block_address,
+		clip(e->block_size),
+		(int64_t)(e->address - e->block_address),
+		e->block_freed,
+		clip(e->corrupt_bytes),
+		e->thread,
+		e->allocated_thread,
+		e->freed_thread,
+		e->tid,
+		e->t_ns,
+		clip(e->count),
+		e->continued,
+		e->by_realloc,
+		e->stacks[ERROR_STACK].node.v,
+		e->stacks[ERROR_STACK].end,
+		e->stacks[ERROR_ALLOCATED].node.v,
+		e->stacks[ERROR_ALLOCATED].end,
+		e->stacks[ERROR_FREED].node.v,
+		e->stacks[ERROR_FREED].end,
+	};
+	if (!rec->db)
+		return 0;
+	sqlite3_stmt *statement = rec->statements[REC_INSERT_ERROR];
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		sqlite3_bind_int64(statement, (int)i + 1, values[i]);
+	bind_nulls(statement, e);
+	return run_statement(rec, statement, diag);
+}
+
+int rec_add_guard(struct recording *rec, rec_id process, const struct rec_guard *g,
+		  struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (error)
+		return error;
+	const int64_t values[] = {
+		process.v,
+		g->method,
+		clip(g->blocks[GUARD_MADVISE]),
+		clip(g->blocks[GUARD_MPROTECT]),
+		clip(g->blocks[GUARD_CANARY]),
+		clip(g->blocks[GUARD_NONE]),
+		clip(g->budget),
+		clip(g->refused),
+		clip(g->errors),
+		clip(g->errors_lost),
+	};
+	return INSERT(rec, REC_INSERT_GUARD, values, diag);
 }
 
 static int commit(struct recording *rec, struct diag *diag)

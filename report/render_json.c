@@ -422,6 +422,105 @@ static void put_timeline(struct json *j)
 	free(points);
 }
 
+static void put_number_or_null(struct json *j, const char *key, uint64_t number)
+{
+	if (number)
+		fprintf(j->out, ", \"%s\": %" PRIu64, key, number);
+	else
+		fprintf(j->out, ", \"%s\": null", key);
+}
+
+static void put_block(struct json *j, const struct rec_error *rec)
+{
+	if (rec->has_block)
+		fprintf(j->out,
+			"{\"address\": \"0x%" PRIx64 "\", \"size\": %" PRIu64
+			", \"offset\": %" PRId64 ", \"freed\": %s}",
+			rec->block_address, rec->block_size,
+			(int64_t)(rec->address - rec->block_address),
+			rec->block_freed ? "true" : "false");
+	else
+		put(j, "null");
+}
+
+static void put_found(struct json *j, const struct model_error *error)
+{
+	const struct rec_error *rec = &error->rec;
+	put(j, "{\"kind\": ");
+	put_string(j, error_kind_name(rec->kind));
+	put(j, ", \"access\": ");
+	put_string(j, error_access_name(rec->access));
+	fprintf(j->out, ", \"address\": \"0x%" PRIx64 "\", \"block\": ", rec->address);
+	put_block(j, rec);
+	put(j, ",\n     \"stack\": ");
+	put_frames(j, error->nodes[ERROR_STACK]);
+	put(j, ",\n     \"allocated\": ");
+	put_frames(j, error->nodes[ERROR_ALLOCATED]);
+	put(j, ",\n     \"freed\": ");
+	if (error->nodes[ERROR_FREED])
+		put_frames(j, error->nodes[ERROR_FREED]);
+	else
+		put(j, "null");
+	put(j, ",\n     \"source\": ");
+	put_string(j, error_source_name(rec->source));
+	put_number_or_null(j, "process",
+			   error->process ? j->model->processes[error->process - 1].number : 0);
+	fprintf(j->out, ", \"pid\": %d, \"t_s\": ", rec->pid);
+	if (rec->t_ns >= 0)
+		put_seconds(j, rec->t_ns);
+	else
+		put(j, "null");
+	put_number_or_null(j, "thread", rec->thread);
+	put_number_or_null(j, "allocated_thread", rec->allocated_thread);
+	put_number_or_null(j, "freed_thread", rec->freed_thread);
+	put_number_or_null(j, "corrupt_bytes", rec->corrupt_bytes);
+	fprintf(j->out, ", \"count\": %" PRIu64 ", \"continued\": %s, \"by_realloc\": %s}",
+		rec->count, rec->continued ? "true" : "false", rec->by_realloc ? "true" : "false");
+}
+
+/* What was found wrong in the program. */
+static void put_all_found(struct json *j)
+{
+	put(j, "[");
+	for (size_t i = 0; i < j->model->error_count; i++) {
+		put(j, i ? ",\n    " : "\n    ");
+		put_found(j, &j->model->errors[i]);
+	}
+	put(j, "]");
+}
+
+static void put_guard(struct json *j, const struct model_process *process)
+{
+	const struct rec_guard *g = &process->guard;
+	fprintf(j->out, "{\"process\": %" PRIu32 ", \"method\": ", process->number);
+	put_string(j, guard_method_name(g->method));
+	fprintf(j->out,
+		", \"madvise_blocks\": %" PRIu64 ", \"mprotect_blocks\": %" PRIu64
+		", \"canary_blocks\": %" PRIu64 ", \"unguarded_blocks\": %" PRIu64,
+		g->blocks[GUARD_MADVISE], g->blocks[GUARD_MPROTECT], g->blocks[GUARD_CANARY],
+		g->blocks[GUARD_NONE]);
+	put_number_or_null(j, "budget", g->budget);
+	fprintf(j->out,
+		", \"refused\": %" PRIu64 ", \"errors\": %" PRIu64 ", \"errors_lost\": %" PRIu64
+		"}",
+		g->refused, g->errors, g->errors_lost);
+}
+
+static void put_guards(struct json *j)
+{
+	bool first = true;
+	put(j, "[");
+	for (size_t i = 0; i < j->model->process_count; i++) {
+		const struct model_process *process = &j->model->processes[i];
+		if (!process->selected || !process->guarded)
+			continue;
+		put(j, first ? "\n    " : ",\n    ");
+		put_guard(j, process);
+		first = false;
+	}
+	put(j, "]");
+}
+
 int render_json(const struct report *report)
 {
 	struct json j = { .report = report, .model = report->model, .out = report->options->out };
@@ -440,6 +539,10 @@ int render_json(const struct report *report)
 	put_sites(&j);
 	put(&j, ",\n  \"timeline\": ");
 	put_timeline(&j);
+	put(&j, ",\n  \"errors\": ");
+	put_all_found(&j);
+	put(&j, ",\n  \"guards\": ");
+	put_guards(&j);
 	put(&j, " }\n");
 	for (size_t i = 0; i <= j.model->location_count; i++)
 		free(j.frame_texts[i]);

@@ -139,6 +139,51 @@ CREATE TABLE variance (
 	PRIMARY KEY (process, node, end)
 ) WITHOUT ROWID;
 
+-- What was found wrong in a program's use of its heap, in order of finding.
+CREATE TABLE error (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL,      -- 0: it could not be told which image of pid
+	pid INTEGER NOT NULL,
+	source INTEGER NOT NULL,       -- 1 stomp, the guard-page allocator; 2 agent, the block map
+	kind INTEGER NOT NULL,         -- 1 heap-buffer-overflow, 2 heap-buffer-underflow, 3 heap-use-after-free,
+	                               -- 4 double-free, 5 invalid-free, 6 heap-corruption
+	access INTEGER NOT NULL,       -- 0 none or unknown, 1 read, 2 write
+	address INTEGER NOT NULL,      -- accessed or freed; of a corruption the first bad byte
+	block_address INTEGER,         -- of the nearest block; NULL, all three: not known
+	block_size INTEGER,
+	block_offset INTEGER,          -- address - block_address
+	block_freed INTEGER NOT NULL,  -- 1: it had been freed before
+	corrupt_bytes INTEGER,         -- of a corruption: how many bytes were overwritten
+	thread INTEGER NOT NULL,       -- from 1, in order of first allocation; 0 unknown
+	allocated_thread INTEGER NOT NULL,
+	freed_thread INTEGER NOT NULL,
+	tid INTEGER NOT NULL,          -- of thread, as the kernel counts; 0 unknown
+	t_ns INTEGER,                  -- NULL: not known
+	count INTEGER NOT NULL,        -- how often; addresses, sizes and threads are of the first
+	continued INTEGER NOT NULL,    -- 1: the program was let go on
+	by_realloc INTEGER NOT NULL,   -- 1: a free that was part of realloc
+	node INTEGER NOT NULL,         -- stack of the access or free
+	end INTEGER NOT NULL,          -- as in stack
+	allocated_node INTEGER NOT NULL, -- of the block's allocation; 0 unknown
+	allocated_end INTEGER NOT NULL,
+	freed_node INTEGER NOT NULL,   -- of its free; 0 not freed or unknown
+	freed_end INTEGER NOT NULL
+);
+
+-- Of processes that the guard-page allocator served only.
+CREATE TABLE guard (
+	process INTEGER PRIMARY KEY,
+	method INTEGER NOT NULL,         -- in force at the end: 0 none, 1 madvise, 2 mprotect, 3 canary
+	madvise_blocks INTEGER NOT NULL, -- blocks that got a guard page by MADV_GUARD_INSTALL,
+	mprotect_blocks INTEGER NOT NULL, -- or by mprotect,
+	canary_blocks INTEGER NOT NULL,  -- or only patterns that are checked when they are freed,
+	unguarded_blocks INTEGER NOT NULL, -- or nothing
+	budget INTEGER NOT NULL,         -- most blocks with guard pages at a time; 0 no limit
+	refused INTEGER NOT NULL,        -- guard pages that the kernel refused
+	errors INTEGER NOT NULL,         -- that were found
+	errors_lost INTEGER NOT NULL     -- of these, without a row in error
+);
+
 -- One row a process image: who it was and what it cost.
 CREATE VIEW totals AS
 SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,
@@ -194,3 +239,26 @@ FROM variance;
 -- Heap over time, times in seconds.
 CREATE VIEW timeline AS
 SELECT process, t_ns / 1e9 AS t_s, heap_bytes, blocks, rss_bytes FROM sample;
+
+-- Errors with names, and the innermost frames of their stacks.
+CREATE VIEW errors AS
+WITH innermost AS (
+	SELECT n.id AS node, f.function, f.file, f.line, f.module
+	FROM node n JOIN frames f ON f.location = n.location AND f.seq = 0
+	WHERE n.id IN (SELECT node FROM error UNION SELECT allocated_node FROM error UNION SELECT freed_node FROM error)
+)
+SELECT e.id AS error, nullif(e.process, 0) AS process, e.pid,
+       CASE e.source WHEN 1 THEN 'stomp' WHEN 2 THEN 'agent' END AS source,
+       CASE e.kind WHEN 1 THEN 'heap-buffer-overflow' WHEN 2 THEN 'heap-buffer-underflow'
+                   WHEN 3 THEN 'heap-use-after-free' WHEN 4 THEN 'double-free'
+                   WHEN 5 THEN 'invalid-free' WHEN 6 THEN 'heap-corruption' END AS kind,
+       CASE e.access WHEN 1 THEN 'read' WHEN 2 THEN 'write' END AS access,
+       printf('0x%llx', e.address) AS address, iif(e.block_address IS NULL, NULL, printf('0x%llx', e.block_address))
+       AS block_address, e.block_size, e.block_offset, e.corrupt_bytes, nullif(e.thread, 0) AS thread,
+       nullif(e.allocated_thread, 0) AS allocated_thread, nullif(e.freed_thread, 0) AS freed_thread,
+       e.t_ns / 1e9 AS t_s, e.count, e.continued,
+       f.function, f.file, f.line, f.module,
+       a.function AS allocated_function, a.file AS allocated_file, a.line AS allocated_line,
+       r.function AS freed_function, r.file AS freed_file, r.line AS freed_line
+FROM error e LEFT JOIN innermost f ON f.node = e.node LEFT JOIN innermost a ON a.node = e.allocated_node
+     LEFT JOIN innermost r ON r.node = e.freed_node;

@@ -120,6 +120,61 @@ static void write_sampled(const char *path)
 	fixture_finish(&f);
 }
 
+/* The first of two processes was guarded and overflowed a block; another's error belongs to no image. */
+static void write_errors(const char *path)
+{
+	struct fixture f;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	fixture_process(&f, &prog);
+	rec_id main_node =
+		fixture_node(&f, (rec_id){ 0 }, fixture_location(&f, "main", "main.c", 3));
+	rec_id fill = fixture_node(&f, main_node, fixture_location(&f, "fill", "fill.c", 12));
+	rec_id make = fixture_node(&f, main_node, fixture_location(&f, "make", "make.c", 7));
+	fixture_stack(&f, make, STACK_COMPLETE,
+		      &(struct costs){ 1, 16, 0, 0, 0, 0, 1, 16, 1, 16, EXACT });
+	fixture_error(&f, (struct rec_error){
+				  .pid = 4242,
+				  .source = ERROR_FROM_STOMP,
+				  .kind = ERROR_BUFFER_OVERFLOW,
+				  .access = ERROR_WRITE,
+				  .address = 0x7f0000001000,
+				  .has_block = true,
+				  .block_address = 0x7f0000000ff0,
+				  .block_size = 16,
+				  .thread = 2,
+				  .allocated_thread = 1,
+				  .tid = 4243,
+				  .t_ns = 1500000000,
+				  .count = 1,
+				  .stacks = { { fill, STACK_DEPTH }, { make, STACK_COMPLETE } } });
+	fixture_error(&f, (struct rec_error){ .process = { -1 },
+					      .pid = 77,
+					      .source = ERROR_FROM_AGENT,
+					      .kind = ERROR_CORRUPTION,
+					      .address = UINT64_MAX,
+					      .block_freed = true,
+					      .corrupt_bytes = UINT64_MAX,
+					      .t_ns = -1,
+					      .count = UINT64_MAX,
+					      .continued = true,
+					      .by_realloc = true,
+					      .stacks = { { fill, STACK_COMPLETE },
+							  { { 0 }, STACK_UNATTRIBUTED },
+							  { make, STACK_COMPLETE } } });
+	fixture_guard(&f, &(struct rec_guard){ GUARD_MADVISE, { 4, 1000, 20, 3 }, 32000, 5, 7, 6 });
+	prog.pid = 4243;
+	prog.start_time_ns += 5;
+	fixture_process(&f, &prog);
+	fixture_error(&f, (struct rec_error){ .pid = 4243,
+					      .source = ERROR_FROM_AGENT,
+					      .kind = ERROR_DOUBLE_FREE,
+					      .t_ns = 0,
+					      .count = 3,
+					      .freed_thread = 9 });
+	fixture_finish(&f);
+}
+
 static int64_t query(const char *path, const char *sql)
 {
 	struct recording *rec;
@@ -213,6 +268,86 @@ static void test_sampled_round_trip(void **state)
 	assert_non_null(strstr(text, "\"sampled\": false"));
 	assert_null(strstr(text, "standard_errors"));
 	free(text);
+}
+
+static void expect_json(const char *path, const char *expected)
+{
+	struct report_options options;
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_JSON;
+	options.all = true;
+	char *text = fixture_report_ok(&options, path);
+	if (!strstr(text, expected))
+		fail_msg("no %s in %s", expected, text);
+	free(text);
+}
+
+static void test_errors_round_trip(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_errors(path);
+	assert_int_equal(query(path, "PRAGMA user_version"), 1);
+	assert_int_equal(query(path, "SELECT count(*) FROM errors"), 3);
+	assert_int_equal(
+		query(path,
+		      "SELECT count(*) FROM errors WHERE error = 1 AND process = 1 AND pid = 4242"
+		      " AND source = 'stomp' AND kind = 'heap-buffer-overflow' AND access = 'write'"
+		      " AND address = '0x7f0000001000' AND block_address = '0x7f0000000ff0'"
+		      " AND block_size = 16 AND block_offset = 16 AND corrupt_bytes IS NULL"
+		      " AND thread = 2 AND allocated_thread = 1 AND freed_thread IS NULL AND t_s = 1.5"
+		      " AND count = 1 AND NOT continued AND function = 'fill' AND file = '/src/fill.c'"
+		      " AND line = 12 AND module = '/abs/prog' AND allocated_function = 'make'"
+		      " AND allocated_file = '/src/make.c' AND allocated_line = 7 AND freed_function IS NULL"
+		      " AND freed_file IS NULL AND freed_line IS NULL"),
+		1);
+	assert_int_equal(
+		query(path,
+		      "SELECT count(*) FROM errors WHERE error = 2 AND process IS NULL AND pid = 77"
+		      " AND source = 'agent' AND kind = 'heap-corruption' AND access IS NULL"
+		      " AND address = '0xffffffffffffffff' AND block_address IS NULL AND block_size IS NULL"
+		      " AND block_offset IS NULL AND corrupt_bytes = 9223372036854775807 AND thread IS NULL"
+		      " AND t_s IS NULL AND count = 9223372036854775807 AND continued AND function = 'fill'"
+		      " AND allocated_function IS NULL AND freed_function = 'make' AND freed_line = 7"),
+		1);
+	assert_int_equal(query(path, "SELECT count(*) FROM error WHERE by_realloc AND block_freed"),
+			 1);
+	assert_int_equal(query(path, "SELECT end FROM error WHERE id = 1"), STACK_DEPTH);
+	assert_int_equal(query(path, "SELECT allocated_end FROM error WHERE id = 2"),
+			 STACK_UNATTRIBUTED);
+	assert_int_equal(
+		query(path,
+		      "SELECT count(*) FROM guard WHERE process = 1 AND method = 1 AND madvise_blocks = 1000"
+		      " AND mprotect_blocks = 20 AND canary_blocks = 3 AND unguarded_blocks = 4"
+		      " AND budget = 32000 AND refused = 5 AND errors = 7 AND errors_lost = 6"),
+		1);
+	expect_json(path, "\"kind\": \"heap-corruption\", \"access\": null, \"address\": "
+			  "\"0xffffffffffffffff\", \"block\": null,");
+	/* As recordings were before there was any of this. */
+	change(path, "DROP VIEW errors; DROP TABLE error");
+	expect_json(path, "\"errors\": [],\n  \"guards\": [\n    {\"process\": 1,");
+	change(path, "DROP TABLE guard");
+	expect_json(path, "\"errors\": [],\n  \"guards\": [] }");
+}
+
+static void test_errors_must_name_what_is_there(void **state)
+{
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	struct rec_error error = { .kind = ERROR_DOUBLE_FREE, .source = ERROR_FROM_AGENT };
+	struct diag diag;
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		fixture_create(&f, fixture_path("a.dat"));
+		fixture_process(&f, &prog);
+		error.process.v = i == 0 ? 2 : 1;
+		error.stacks[ERROR_FREED].node.v = i == 1;
+		assert_int_equal(i == 2 ? rec_add_guard(f.rec, (rec_id){ 2 },
+							&(struct rec_guard){ 0 }, &diag)
+					: rec_add_error(f.rec, &error, &diag),
+				 -EINVAL);
+		rec_abandon(f.rec);
+	}
 }
 
 static void test_nobody_can_write_through_a_reader(void **state)
@@ -582,6 +717,61 @@ static void test_hostile_variances(void **state)
 	}
 }
 
+static void test_hostile_errors(void **state)
+{
+	static const char endless_view[] =
+		"DROP VIEW errors; DROP TABLE %s; CREATE VIEW %s AS WITH RECURSIVE c(id) AS"
+		" (SELECT 1 UNION ALL SELECT id + 1 FROM c) SELECT id, 0 AS process FROM c";
+	static const char *const attacks[] = {
+		"UPDATE error SET process = 3 WHERE id = 1",
+		"UPDATE error SET process = -1 WHERE id = 1",
+		"UPDATE error SET pid = -1 WHERE id = 1",
+		"UPDATE error SET pid = 4294967296 WHERE id = 1",
+		"UPDATE error SET tid = 4294967296 WHERE id = 1",
+		"UPDATE error SET source = 0 WHERE id = 1",
+		"UPDATE error SET source = 3 WHERE id = 1",
+		"UPDATE error SET kind = 0 WHERE id = 1",
+		"UPDATE error SET kind = 7 WHERE id = 1",
+		"UPDATE error SET access = 3 WHERE id = 1",
+		"UPDATE error SET access = -1 WHERE id = 1",
+		"UPDATE error SET thread = -1 WHERE id = 1",
+		"UPDATE error SET freed_thread = 4294967296 WHERE id = 1",
+		"UPDATE error SET count = -1 WHERE id = 1",
+		"UPDATE error SET t_ns = -1 WHERE id = 1",
+		"UPDATE error SET corrupt_bytes = -1 WHERE id = 2",
+		"UPDATE error SET block_size = -1 WHERE id = 1",
+		"UPDATE error SET block_size = 'x' WHERE id = 1",
+		"UPDATE error SET address = 'x' WHERE id = 1",
+		"UPDATE error SET t_ns = 1.5 WHERE id = 1",
+		"UPDATE error SET node = 4 WHERE id = 1",
+		"UPDATE error SET allocated_node = -1 WHERE id = 1",
+		"UPDATE error SET freed_node = 99 WHERE id = 1",
+		"UPDATE error SET end = 6 WHERE id = 1",
+		"UPDATE error SET freed_end = -1 WHERE id = 1",
+		"UPDATE guard SET process = 3",
+		"UPDATE guard SET process = 0",
+		"UPDATE guard SET method = 4",
+		"UPDATE guard SET method = -1",
+		"UPDATE guard SET madvise_blocks = -1",
+		"UPDATE guard SET errors_lost = -1",
+		"UPDATE guard SET budget = 'x'",
+		"DROP TABLE guard; CREATE TABLE guard (x)",
+		"error",
+		"guard",
+	};
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		char sql[512];
+		snprintf(sql, sizeof(sql), strchr(attacks[i], ' ') ? "%s" : endless_view,
+			 attacks[i], attacks[i]);
+		unlink(path);
+		write_errors(path);
+		change(path, sql);
+		expect_refusal(path, -EBADMSG, "damaged");
+	}
+}
+
 static void report_quietly(const char *path, enum report_format format)
 {
 	struct report_options options;
@@ -618,6 +808,23 @@ static void test_extreme_numbers(void **state)
 	change(path,
 	       "UPDATE sampling SET mean_bytes = 9223372036854775807;"
 	       "UPDATE variance SET allocations = 1.7e308, peak_bytes = 1.7e308, leaked_bytes = 1e-300");
+	report_quietly(path, REPORT_FORMAT_TEXT);
+	report_quietly(path, REPORT_FORMAT_JSON);
+	report_quietly(path, REPORT_FORMAT_CSV);
+}
+
+/* Of an error too. */
+static void test_extreme_errors(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_errors(path);
+	change(path,
+	       "UPDATE error SET address = -9223372036854775808, block_address = 9223372036854775807,"
+	       " block_size = 9223372036854775807, corrupt_bytes = 9223372036854775807,"
+	       " t_ns = 9223372036854775807, count = 9223372036854775807;"
+	       "UPDATE guard SET madvise_blocks = 9223372036854775807, canary_blocks = 9223372036854775807,"
+	       " errors_lost = 9223372036854775807");
 	report_quietly(path, REPORT_FORMAT_TEXT);
 	report_quietly(path, REPORT_FORMAT_JSON);
 	report_quietly(path, REPORT_FORMAT_CSV);
@@ -666,11 +873,24 @@ static void test_flipped_bytes_of_a_sampled_one(void **state)
 	flip_bytes(write_sampled);
 }
 
+static void test_flipped_bytes_of_one_with_errors(void **state)
+{
+	(void)state;
+	flip_bytes(write_errors);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sampled_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors_must_name_what_is_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_extreme_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flipped_bytes_of_one_with_errors, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_can_write_through_a_reader, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_at_the_path_until_finished, setup,

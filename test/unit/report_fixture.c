@@ -132,6 +132,19 @@ void fixture_stack(struct fixture *f, rec_id node, enum stack_end end, const str
 	expect(rec_add_stack(f->rec, f->process, node, end, costs, &diag), &diag);
 }
 
+void fixture_error(struct fixture *f, struct rec_error error)
+{
+	struct diag diag = { 0 };
+	error.process.v = error.process.v < 0 ? 0 : f->process.v;
+	expect(rec_add_error(f->rec, &error, &diag), &diag);
+}
+
+void fixture_guard(struct fixture *f, const struct rec_guard *guard)
+{
+	struct diag diag = { 0 };
+	expect(rec_add_guard(f->rec, f->process, guard, &diag), &diag);
+}
+
 char *fixture_report(struct report_options *options, const char *path, int *error,
 		     struct diag *diag)
 {

@@ -48,6 +48,10 @@ rec_id fixture_node(struct fixture *f, rec_id parent, rec_id location);
 
 void fixture_stack(struct fixture *f, rec_id node, enum stack_end end, const struct costs *costs);
 
+/* Of f->process, unless it says otherwise with a negative id. */
+void fixture_error(struct fixture *f, struct rec_error error);
+void fixture_guard(struct fixture *f, const struct rec_guard *guard);
+
 /*
  * Runs a report into a string (malloc'ed; NULL on failure, with *error and
  * *diag set).

@@ -150,8 +150,11 @@ static void test_json_follows_the_contract(void **state)
 	report_options_init(&options);
 	write_sample(fixture_path("a.dat"));
 	cJSON *json = parse_report(&options, fixture_path("a.dat"));
-	expect_keys(json,
-		    "memtrack schema sampled sample_bytes process processes totals sites timeline");
+	expect_keys(
+		json,
+		"memtrack schema sampled sample_bytes process processes totals sites timeline errors guards");
+	assert_int_equal(cJSON_GetArraySize(get(json, "errors")), 0);
+	assert_int_equal(cJSON_GetArraySize(get(json, "guards")), 0);
 	assert_int_equal(number(json, "schema"), 1);
 	assert_true(cJSON_IsFalse(get(json, "sampled")));
 	assert_true(cJSON_IsNull(get(json, "sample_bytes")));
@@ -301,6 +304,184 @@ static void test_json_keeps_large_numbers_and_odd_names(void **state)
 	assert_true(cJSON_IsNull(get(get(get(json, "process"), "exit"), "code")));
 	cJSON_Delete(json);
 	free(text);
+}
+
+/*
+ * Five errors of one guarded process: each sort of sentence that can be said of one.  Another
+ * process, which comes later, has one.
+ */
+static void write_errors(const char *path)
+{
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	prog.double_frees = 1;
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	struct rec_frame copy[] = {
+		{ "copy\033[31m", "/src/copy.h", 9, true },
+		{ "fill", "/src/fill.c", 12, false },
+	};
+	rec_id start = fixture_node(
+		&f, none,
+		fixture_location_of(&f, f.libc, 0x999,
+				    &(struct rec_frame){ "__libc_start_main", NULL, 0, false }, 1));
+	rec_id main_node = fixture_node(&f, start, fixture_location(&f, "main", "main.c", 3));
+	rec_id fill = fixture_node(&f, main_node, fixture_location_of(&f, f.prog, 0x1234, copy, 2));
+	rec_id make = fixture_node(&f, main_node, fixture_location(&f, "make", "make.c", 7));
+	rec_id drop =
+		fixture_node(&f, main_node,
+			     fixture_location(&f, "drop_this_and_that_and_all_of_the_other_things",
+					      "drop_this_and_that.c", 8));
+	rec_id nameless =
+		fixture_node(&f, none, fixture_location_of(&f, f.stripped, 0xbeef, NULL, 0));
+	struct rec_error error = { .pid = 4242,
+				   .source = ERROR_FROM_STOMP,
+				   .kind = ERROR_BUFFER_OVERFLOW,
+				   .access = ERROR_WRITE,
+				   .address = 0x7f0000001000,
+				   .has_block = true,
+				   .block_address = 0x7f0000000ff0,
+				   .block_size = 16,
+				   .thread = 2,
+				   .allocated_thread = 1,
+				   .tid = 4243,
+				   .t_ns = 500000000,
+				   .count = 1,
+				   .stacks = { { fill, STACK_COMPLETE }, { make, STACK_DEPTH } } };
+	fixture_error(&f, error);
+	error.kind = ERROR_USE_AFTER_FREE;
+	error.access = ERROR_READ;
+	error.address = 0x7f0000000ff4;
+	error.block_freed = true;
+	error.freed_thread = 3;
+	error.stacks[ERROR_FREED].node = drop;
+	fixture_error(&f, error);
+	error.kind = ERROR_CORRUPTION;
+	error.access = ERROR_NO_ACCESS;
+	error.block_freed = false;
+	error.corrupt_bytes = 3;
+	error.address = 0x7f0000000fe8;
+	error.continued = true;
+	error.stacks[ERROR_FREED].node = none;
+	fixture_error(&f, error);
+	error = (struct rec_error){ .pid = 4242,
+				    .source = ERROR_FROM_AGENT,
+				    .kind = ERROR_DOUBLE_FREE,
+				    .address = 0x55550000,
+				    .has_block = true,
+				    .block_freed = true,
+				    .block_address = 0x55550000,
+				    .block_size = 1,
+				    .thread = 1,
+				    .t_ns = -1,
+				    .count = 3,
+				    .by_realloc = true,
+				    .stacks = { { drop, STACK_NO_UNWIND_INFO },
+						{ make, STACK_COMPLETE } } };
+	fixture_error(&f, error);
+	fixture_error(&f, (struct rec_error){ .process = { -1 },
+					      .pid = 99,
+					      .source = ERROR_FROM_STOMP,
+					      .kind = ERROR_INVALID_FREE,
+					      .address = 0x1000,
+					      .t_ns = -1,
+					      .count = 1,
+					      .stacks = { { nameless, STACK_COMPLETE },
+							  { none, STACK_UNATTRIBUTED } } });
+	fixture_guard(&f,
+		      &(struct rec_guard){ GUARD_MPROTECT, { 5, 0, 400000, 7 }, 32000, 2, 5, 1 });
+	prog.pid = 4250;
+	prog.start_time_ns += 5;
+	fixture_process(&f, &prog);
+	error.pid = 4250;
+	error.has_block = false;
+	error.count = 1;
+	error.kind = ERROR_INVALID_FREE;
+	fixture_error(&f, error);
+	fixture_finish(&f);
+}
+
+static void test_json_of_errors(void **state)
+{
+	(void)state;
+	struct report_options options;
+	const char *path = fixture_path("a.dat"), *focus = "main";
+	report_options_init(&options);
+	options.top = 1;
+	options.ignore = (struct report_list){ &focus, 1 };
+	write_errors(path);
+	cJSON *json = parse_report(&options, path);
+	const cJSON *errors = get(json, "errors"), *error = errors->child;
+	assert_int_equal(cJSON_GetArraySize(errors), 5); /* no filter hides any, nor does --top */
+	expect_keys(error,
+		    "kind access address block stack allocated freed source process pid t_s thread "
+		    "allocated_thread freed_thread corrupt_bytes count continued by_realloc");
+	assert_string_equal(string(error, "kind"), "heap-buffer-overflow");
+	assert_string_equal(string(error, "access"), "write");
+	assert_string_equal(string(error, "address"), "0x7f0000001000");
+	expect_keys(get(error, "block"), "address size offset freed");
+	assert_string_equal(string(get(error, "block"), "address"), "0x7f0000000ff0");
+	assert_int_equal(number(get(error, "block"), "size"), 16);
+	assert_int_equal(number(get(error, "block"), "offset"), 16);
+	assert_int_equal(cJSON_GetArraySize(get(error, "stack")), 4);
+	expect_keys(get(error, "stack")->child, "function file line module address inlined");
+	assert_string_equal(string(get(error, "allocated")->child, "function"), "make");
+	assert_true(cJSON_IsNull(get(error, "freed")));
+	assert_string_equal(string(error, "source"), "stomp");
+	assert_int_equal(number(error, "process"), 1);
+	assert_int_equal(number(error, "thread"), 2);
+	assert_int_equal(number(error, "allocated_thread"), 1);
+	assert_true(cJSON_IsNull(get(error, "freed_thread")));
+	assert_true(cJSON_IsNull(get(error, "corrupt_bytes")));
+	assert_true(number(error, "t_s") == 0.5);
+	error = error->next;
+	assert_string_equal(string(error, "kind"), "heap-use-after-free");
+	assert_string_equal(string(error, "access"), "read");
+	assert_true(strncmp(string(get(error, "freed")->child, "function"), "drop", 4) == 0);
+	assert_int_equal(number(error, "freed_thread"), 3);
+	assert_true(cJSON_IsTrue(get(get(error, "block"), "freed")));
+	assert_true(cJSON_IsFalse(get(error, "continued")));
+	error = error->next;
+	assert_string_equal(string(error, "kind"), "heap-corruption");
+	assert_int_equal(number(get(error, "block"), "offset"), -8);
+	assert_int_equal(number(error, "corrupt_bytes"), 3);
+	assert_true(cJSON_IsNull(get(error, "access")));
+	assert_true(cJSON_IsTrue(get(error, "continued")));
+	error = error->next;
+	assert_string_equal(string(error, "source"), "agent");
+	assert_int_equal(number(error, "count"), 3);
+	assert_true(cJSON_IsTrue(get(error, "by_realloc")));
+	assert_true(cJSON_IsNull(get(error, "t_s")));
+	assert_true(cJSON_IsNull(get(error, "freed")));
+	error = error->next;
+	assert_true(cJSON_IsNull(get(error, "block")));
+	assert_true(cJSON_IsNull(get(error, "process")));
+	assert_true(cJSON_IsNull(get(error, "thread")));
+	assert_int_equal(number(error, "pid"), 99);
+	assert_int_equal(cJSON_GetArraySize(get(error, "allocated")), 0);
+	const cJSON *guard = get(json, "guards")->child;
+	assert_int_equal(cJSON_GetArraySize(get(json, "guards")), 1);
+	expect_keys(guard,
+		    "process method madvise_blocks mprotect_blocks canary_blocks unguarded_blocks "
+		    "budget refused errors errors_lost");
+	assert_string_equal(string(guard, "method"), "mprotect");
+	assert_int_equal(number(guard, "mprotect_blocks"), 400000);
+	assert_int_equal(number(guard, "canary_blocks"), 7);
+	assert_int_equal(number(guard, "unguarded_blocks"), 5);
+	assert_int_equal(number(guard, "errors_lost"), 1);
+	cJSON_Delete(json);
+	options.process = 2;
+	json = parse_report(&options, path);
+	assert_int_equal(cJSON_GetArraySize(get(json, "errors")), 2);
+	assert_int_equal(number(get(json, "errors")->child, "pid"), 99);
+	assert_int_equal(number(get(json, "errors")->child->next, "process"), 2);
+	assert_int_equal(cJSON_GetArraySize(get(json, "guards")), 0);
+	cJSON_Delete(json);
+	options.process = 0;
+	options.all = true;
+	json = parse_report(&options, path);
+	assert_int_equal(cJSON_GetArraySize(get(json, "errors")), 6);
+	cJSON_Delete(json);
 }
 
 static void test_json_of_all_processes(void **state)
@@ -791,6 +972,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_json_sites_and_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json_keeps_large_numbers_and_odd_names, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_json_of_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json_of_all_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
