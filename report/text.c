@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "report/plumbing.h"
 #include "report/render.h"
 #include "report/sites.h"
 #include "report/units.h"
@@ -68,31 +69,42 @@ void text_fit(struct text *t, enum text_style style, const char *clean, size_t c
 	free(cut);
 }
 
+void text_words(struct text *t, enum text_style style, const char *clean, size_t column,
+		size_t indent)
+{
+	size_t start = column;
+	while (*clean) {
+		size_t length = strcspn(clean, " ");
+		char *word = strndup(clean, length);
+		size_t width = word ? utf8_width(word) : 0;
+		if (!word)
+			t->error = -ENOMEM;
+		if (column > start && width + 1 > t->width - column) {
+			fputc('\n', t->out);
+			text_spaces(t, indent);
+			start = column = indent;
+		} else if (column > start) {
+			fputc(' ', t->out);
+			column++;
+		}
+		text_put(t, style, word ? word : "");
+		free(word);
+		column += width;
+		if (column > t->width)
+			column = t->width;
+		clean += length + (clean[length] == ' ');
+	}
+	fputc('\n', t->out);
+}
+
 void text_paragraph(struct text *t, const char *label, enum text_style style, const char *body)
 {
 	size_t label_width = utf8_width(label);
 	size_t indent = label_width < TEXT_LABEL_WIDTH ? TEXT_LABEL_WIDTH : label_width + 1;
-	size_t column = indent;
 	char *clean = text_clean(t, body);
 	text_put(t, TEXT_BOLD, label);
 	text_spaces(t, indent - label_width);
-	char *rest = clean;
-	for (char *word; (word = strsep(&rest, " "));) {
-		size_t width = utf8_width(word);
-		if (column > indent && width + 1 > t->width - column) {
-			fputc('\n', t->out);
-			text_spaces(t, indent);
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', t->out);
-			column++;
-		}
-		text_put(t, style, word);
-		column += width;
-		if (column > t->width)
-			column = t->width;
-	}
-	fputc('\n', t->out);
+	text_words(t, style, clean, indent, indent);
 	free(clean);
 }
 
@@ -149,6 +161,47 @@ static struct text_label code_label(struct text *t, const char *function, const 
 	}
 	free(made);
 	return label;
+}
+
+bool text_is_startup(const struct shown_frame *frame)
+{
+	return (frame->module && plumbing_module(frame->module)) ||
+	       (frame->function && strcmp(frame->function, "_start") == 0);
+}
+
+void text_remark(struct text *t, size_t indent, enum text_style style, const char *remark)
+{
+	text_spaces(t, indent);
+	text_put(t, style, t->ellipsis);
+	fputc(' ', t->out);
+	text_put(t, style, remark);
+	fputc('\n', t->out);
+}
+
+const char *text_end_reason(enum stack_end end)
+{
+	switch (end) {
+	case STACK_DEPTH:
+		return "cut off: the stack is deeper than --depth";
+	case STACK_NO_UNWIND_INFO:
+		return "cut off: no unwind information beyond this point";
+	case STACK_UNREADABLE:
+		return "cut off: the next frame lies in unreadable memory";
+	case STACK_BAD_FRAME:
+		return "cut off: no plausible frame follows";
+	case STACK_UNATTRIBUTED:
+		return "no stack: there was no room left to record one";
+	case STACK_COMPLETE:
+		break;
+	}
+	return "";
+}
+
+size_t text_room(const struct text *t, size_t column, size_t least)
+{
+	if (t->width == SIZE_MAX)
+		return SIZE_MAX;
+	return t->width > column + least ? t->width - column : least;
 }
 
 struct text_label text_frame_label(struct text *t, const struct shown_frame *frame)

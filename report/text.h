@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#include "report/recording.h"
 
 struct model;
 struct report;
@@ -52,9 +55,20 @@ char *text_clean(struct text *t, const char *string);
  * longer.
  */
 void text_fit(struct text *t, enum text_style style, const char *clean, size_t columns);
+/* Prints clean words from `column` on, wrapped, later lines indented. */
+void text_words(struct text *t, enum text_style style, const char *clean, size_t column,
+		size_t indent);
 /* "Label   body", wrapped at words, later lines indented to the body. */
 void text_paragraph(struct text *t, const char *label, enum text_style style, const char *body);
 
+/* Ran before main or the thread's function: no news to anyone. */
+bool text_is_startup(const struct shown_frame *frame);
+/* A line of its own between frames: "… what". */
+void text_remark(struct text *t, size_t indent, enum text_style style, const char *remark);
+/* Why a stack is no longer than it is; "" when it is whole. */
+const char *text_end_reason(enum stack_end end);
+/* What is left of the line for a label that starts at `column`; never less than `least`. */
+size_t text_room(const struct text *t, size_t column, size_t least);
 struct text_label text_frame_label(struct text *t, const struct shown_frame *frame);
 struct text_label text_site_label(struct text *t, const struct site *site);
 /* "name  place" in at most `columns`: the name is cut first. */

@@ -140,14 +140,6 @@ static void put_bar(struct text *t, int64_t part, int64_t whole)
 	text_spaces(t, (size_t)(BAR_WIDTH - used));
 }
 
-/* What is left of the line for a label that starts at `column`. */
-static size_t room_after(const struct text *t, size_t column, size_t least)
-{
-	if (t->width == SIZE_MAX)
-		return SIZE_MAX;
-	return t->width > column + least ? t->width - column : least;
-}
-
 /* Columns that a cell's standard error takes, a blank included: " ±>100%". */
 static int error_width(const struct text *t, enum column column)
 {
@@ -254,7 +246,7 @@ static void put_row(struct text *t, const struct site *site)
 	}
 	text_spaces(t, 2);
 	struct text_label label = text_site_label(t, site);
-	text_label_put(t, TEXT_BOLD, &label, room_after(t, site_column(t, sort), SITE_WIDTH_MIN));
+	text_label_put(t, TEXT_BOLD, &label, text_room(t, site_column(t, sort), SITE_WIDTH_MIN));
 	text_label_release(&label);
 	fputc('\n', t->out);
 }
@@ -264,27 +256,10 @@ static void put_frame(struct text *t, const struct shown_frame *frame, size_t in
 	struct text_label label = text_frame_label(t, frame);
 	const char *mark = frame->inlined ? " (inlined)" : "";
 	text_spaces(t, indent);
-	text_label_put(t, TEXT_PLAIN, &label, room_after(t, indent + strlen(mark), SITE_WIDTH_MIN));
+	text_label_put(t, TEXT_PLAIN, &label, text_room(t, indent + strlen(mark), SITE_WIDTH_MIN));
 	text_put(t, TEXT_DIM, mark);
 	fputc('\n', t->out);
 	text_label_release(&label);
-}
-
-/* A line of its own between frames: "… what". */
-static void put_remark(struct text *t, size_t indent, enum text_style style, const char *remark)
-{
-	text_spaces(t, indent);
-	text_put(t, style, t->ellipsis);
-	fputc(' ', t->out);
-	text_put(t, style, remark);
-	fputc('\n', t->out);
-}
-
-/* What ran before main or the thread's function: no news to anyone. */
-static bool is_startup(const struct shown_frame *frame)
-{
-	return (frame->module && plumbing_module(frame->module)) ||
-	       (frame->function && strcmp(frame->function, "_start") == 0);
 }
 
 /* Without the startup frames at the outer end, unless there are no others. */
@@ -295,7 +270,7 @@ static size_t count_frames(struct frame_walk walk)
 	bool at_entry = false; /* whoever calls the entry is _start, named or not */
 	while (frame_walk_next(&walk, &frame)) {
 		count++;
-		if (!is_startup(&frame) && !at_entry)
+		if (!text_is_startup(&frame) && !at_entry)
 			last = count;
 		at_entry = frame.function && plumbing_entry(frame.function);
 	}
@@ -322,7 +297,7 @@ static struct frame_walk skip_plumbing(struct text *t, uint32_t node, size_t ind
 	text_spaces(t, indent);
 	text_put(t, TEXT_DIM, "via ");
 	label.place[0] = '\0';
-	text_label_put(t, TEXT_DIM, &label, room_after(t, indent + 4, SITE_WIDTH_MIN));
+	text_label_put(t, TEXT_DIM, &label, text_room(t, indent + 4, SITE_WIDTH_MIN));
 	fputc('\n', t->out);
 	text_label_release(&label);
 	return start;
@@ -341,25 +316,12 @@ static uint32_t common_node(const struct model *model, uint32_t a, uint32_t b)
 	return a;
 }
 
-/* `without`: the recording has no stacks, as it was asked for. */
-static const char *end_reason(enum stack_end end, bool without)
+/* Where the recording has no stacks, as it was asked for, none was lost. */
+static const char *end_reason(const struct text *t, enum stack_end end)
 {
-	switch (end) {
-	case STACK_DEPTH:
-		return "cut off: the stack is deeper than --depth";
-	case STACK_NO_UNWIND_INFO:
-		return "cut off: no unwind information beyond this point";
-	case STACK_UNREADABLE:
-		return "cut off: the next frame lies in unreadable memory";
-	case STACK_BAD_FRAME:
-		return "cut off: no plausible frame follows";
-	case STACK_UNATTRIBUTED:
-		return without ? "no stack: recorded without"
-			       : "no stack: there was no room left to record one";
-	case STACK_COMPLETE:
-		break;
-	}
-	return "";
+	return end == STACK_UNATTRIBUTED && !t->model->totals.unattributed
+		       ? "no stack: recorded without"
+		       : text_end_reason(end);
 }
 
 /* Frames up to the limit, or to where the stack goes on as the one above did. */
@@ -377,7 +339,7 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 		if (left > 1 && (as_above || shown == limit)) {
 			snprintf(remark, sizeof(remark), "%zu %s", left,
 				 shown == limit ? "more frames" : "frames as above");
-			put_remark(t, indent, TEXT_DIM, remark);
+			text_remark(t, indent, TEXT_DIM, remark);
 			break;
 		}
 		if (!frame_walk_next(&walk, &frame))
@@ -385,8 +347,7 @@ static void put_frames(struct text *t, const struct model_stack *stack, uint32_t
 		put_frame(t, &frame, indent);
 	}
 	if (stack->end != STACK_COMPLETE)
-		put_remark(t, indent, TEXT_WARN,
-			   end_reason(stack->end, t->model->totals.unattributed == 0));
+		text_remark(t, indent, TEXT_WARN, end_reason(t, stack->end));
 }
 
 /* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */
@@ -428,7 +389,7 @@ static void put_other_stacks(struct text *t, const struct site *site, uint32_t s
 	snprintf(remark, sizeof(remark), "%s more stack%s with %s",
 		 units_count(count, site->stack_count - shown),
 		 site->stack_count - shown == 1 ? "" : "s", cost);
-	put_remark(t, 4, TEXT_DIM, remark);
+	text_remark(t, 4, TEXT_DIM, remark);
 }
 
 static void put_stacks(struct text *t, const struct site *site)
@@ -467,7 +428,7 @@ static void put_other_sites(struct text *t, size_t shown)
 		 left == 1 ? row_names[by].singular : row_names[by].plural, cost,
 		 shown < t->report->shown ? "" : " (--top N shows more)");
 	fputc('\n', t->out);
-	put_remark(t, 0, TEXT_PLAIN, remark);
+	text_remark(t, 0, TEXT_PLAIN, remark);
 }
 
 void text_table(struct text *t)
