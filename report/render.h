@@ -35,6 +35,7 @@ struct shown_frame {
 	uint32_t line;
 	uint32_t location, index; /* which frame of which location it is */
 	uint64_t address;
+	uint64_t runtime; /* where it was in memory; 0: not known any more */
 	bool inlined;
 };
 

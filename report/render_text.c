@@ -287,6 +287,7 @@ static void put_lost(struct text *t)
 	if (!sentence_open(t, &s))
 		return;
 	add_count(&s, totals->dropped_events, "event not counted", "events not counted");
+	add_count(&s, totals->errors_lost, "error not kept", "errors not kept");
 	add_count(&s, totals->unattributed, "allocation without a stack",
 		  "allocations without a stack");
 	add_count(&s, totals->truncated_stacks, "stack cut off", "stacks cut off");
@@ -296,15 +297,32 @@ static void put_lost(struct text *t)
 	sentence_print(t, &s, "Lost", any ? TEXT_WARN : TEXT_PLAIN);
 }
 
+/*
+ * How often, by the errors that are kept, or as counted, which is more where there
+ * was no room for all: frees that the guard-page allocator stopped are not counted.
+ */
+static uint64_t count_kind(const struct model *model, enum error_kind kind, uint64_t counted)
+{
+	uint64_t kept = 0;
+	for (size_t i = 0; i < model->error_count; i++) {
+		const struct rec_error *rec = &model->errors[i].rec;
+		if (rec->kind == kind && __builtin_add_overflow(kept, rec->count, &kept))
+			kept = UINT64_MAX;
+	}
+	return kept > counted ? kept : counted;
+}
+
 /* What the program did wrong. */
 static void put_faults(struct text *t)
 {
 	const struct model_totals *totals = &t->model->totals;
+	uint64_t unknown = count_kind(t->model, ERROR_INVALID_FREE, totals->unknown_frees);
+	uint64_t twice = count_kind(t->model, ERROR_DOUBLE_FREE, totals->double_frees);
 	struct sentence s;
-	if (totals->unknown_frees + totals->double_frees == 0 || !sentence_open(t, &s))
+	if ((!unknown && !twice) || !sentence_open(t, &s))
 		return;
-	add_count(&s, totals->unknown_frees, "free of an unknown block", "frees of unknown blocks");
-	add_count(&s, totals->double_frees, "double free", "double frees");
+	add_count(&s, unknown, "free of an unknown block", "frees of unknown blocks");
+	add_count(&s, twice, "double free", "double frees");
 	sentence_print(t, &s, "Faults", TEXT_WARN);
 }
 
@@ -513,7 +531,10 @@ int render_text(const struct report *report)
 	put_allocator(&t);
 	put_lost(&t);
 	put_faults(&t);
+	text_guards(&t);
+	text_errors_summary(&t);
 	put_filtered(&t);
+	text_errors(&t);
 	text_table(&t);
 	fputc('\n', t.out);
 	put_nameless(&t);

@@ -84,5 +84,9 @@ void text_label_release(struct text_label *label);
 const char *text_error(const struct text *t, char *cell, double value, double variance);
 
 void text_table(struct text *t);
+/* How blocks were guarded; what was found wrong, in a line and at length. */
+void text_guards(struct text *t);
+void text_errors_summary(struct text *t);
+void text_errors(struct text *t);
 
 #endif

@@ -571,6 +571,146 @@ static void test_text_of_80_columns(void **state)
 		    "Note    no symbols for libstripped.so (stripped)\n");
 }
 
+static void test_text_of_errors(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.utf8 = true;
+	write_errors(fixture_path("a.dat"));
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Peak    0 B in 0 blocks after 0.00 ms\n"
+		"Leaked  nothing\n"
+		"Total   0 allocations of 0 B; 0 stacks, 1 thread\n"
+		"Lost    1 error not kept\n"
+		"Faults  1 free of an unknown block; 3 double frees\n"
+		"Guarded 400,000 blocks by guard pages (mprotect), 7 by canaries (checked only\n"
+		"        when freed), 5 not at all; at most 32,000 guard pages at a time; the\n"
+		"        kernel refused 2 guard pages\n"
+		"Errors  1 heap-buffer-overflow, 1 heap-use-after-free, 1 double-free, 1\n"
+		"        invalid-free, 1 heap-corruption\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-buffer-overflow on address 0x7f0000001000\n"
+		"  (write) by thread 2\n"
+		"    #0 copy?[31m  copy.h:9 (inlined)\n"
+		"    #1 fill  fill.c:12\n"
+		"    #2 main  main.c:3\n"
+		"0x7f0000001000 is located 0 bytes after a block of 16 bytes\n"
+		"  [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  make.c:7\n"
+		"    #1 main  main.c:3\n"
+		"    … cut off: the stack is deeper than --depth\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-use-after-free on address 0x7f0000000ff4\n"
+		"  (read) by thread 2\n"
+		"    #0 copy?[31m  copy.h:9 (inlined)\n"
+		"    #1 fill  fill.c:12\n"
+		"    #2 main  main.c:3\n"
+		"0x7f0000000ff4 is located 4 bytes inside a freed block of 16 bytes\n"
+		"  [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  make.c:7\n"
+		"    #1 main  main.c:3\n"
+		"    … cut off: the stack is deeper than --depth\n"
+		"freed by thread 3 here:\n"
+		"    #0 drop_this_and_that_and_all_of_the_other_things  drop_this_and_that.c:8\n"
+		"    #1 main  main.c:3\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-corruption on address 0x7f0000000fe8 by\n"
+		"  thread 2\n"
+		"3 bytes were overwritten from offset -8 on, noticed when the block was freed\n"
+		"  here:\n"
+		"    #0 copy?[31m  copy.h:9 (inlined)\n"
+		"    #1 fill  fill.c:12\n"
+		"    #2 main  main.c:3\n"
+		"0x7f0000000fe8 is located 8 bytes before a block of 16 bytes\n"
+		"  [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  make.c:7\n"
+		"    #1 main  main.c:3\n"
+		"    … cut off: the stack is deeper than --depth\n"
+		"the program goes on\n"
+		"\n"
+		"==4242==ERROR: memtrack: double-free on address 0x55550000 by thread 1, 3 times\n"
+		"  in all\n"
+		"attempting to free a block that was freed already, in realloc\n"
+		"    #0 drop_this_and_that_and_all_of_the_other_things  drop_this_and_that.c:8\n"
+		"    #1 main  main.c:3\n"
+		"    … cut off: no unwind information beyond this point\n"
+		"0x55550000 is the start of a freed block of 1 byte [0x55550000,0x55550001),\n"
+		"  allocated here:\n"
+		"    #0 make  make.c:7\n"
+		"    #1 main  main.c:3\n"
+		"freed (the stack is not known)\n"
+		"\n"
+		"==99==ERROR: memtrack stomp: invalid-free on address 0x1000\n"
+		"attempting to free a pointer that no allocation returned\n"
+		"    #0 libstripped.so+0xbeef\n"
+		"\n"
+		"Nothing was allocated.\n"
+		"\n"
+		"Note    2 processes, this is number 1; --all sums them, --process N picks one,\n"
+		"        --all --by process lists them\n");
+}
+
+static void test_text_of_errors_in_160_columns(void **state)
+{
+	(void)state;
+	struct report_options options;
+	report_options_init(&options);
+	options.width = 160;
+	options.full_paths = true;
+	options.frames = 1;
+	options.top = 3;
+	write_errors(fixture_path("a.dat"));
+	expect_text(
+		&options,
+		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		"Peak    0 B in 0 blocks after 0.00 ms\n"
+		"Leaked  nothing\n"
+		"Total   0 allocations of 0 B; 0 stacks, 1 thread\n"
+		"Lost    1 error not kept\n"
+		"Faults  1 free of an unknown block; 3 double frees\n"
+		"Guarded 400,000 blocks by guard pages (mprotect), 7 by canaries (checked only when freed), 5 not at all; at most 32,000 guard pages at a time; the kernel\n"
+		"        refused 2 guard pages\n"
+		"Errors  1 heap-buffer-overflow, 1 heap-use-after-free, 1 double-free, 1 invalid-free, 1 heap-corruption\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-buffer-overflow on address 0x7f0000001000 (write) by thread 2\n"
+		"    #0 copy?[31m  /src/copy.h:9 (inlined)\n"
+		"    ... 2 more frames\n"
+		"0x7f0000001000 is located 0 bytes after a block of 16 bytes [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  /src/make.c:7\n"
+		"    #1 main  /src/main.c:3\n"
+		"    ... cut off: the stack is deeper than --depth\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-use-after-free on address 0x7f0000000ff4 (read) by thread 2\n"
+		"    #0 copy?[31m  /src/copy.h:9 (inlined)\n"
+		"    ... 2 more frames\n"
+		"0x7f0000000ff4 is located 4 bytes inside a freed block of 16 bytes [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  /src/make.c:7\n"
+		"    #1 main  /src/main.c:3\n"
+		"    ... cut off: the stack is deeper than --depth\n"
+		"freed by thread 3 here:\n"
+		"    #0 drop_this_and_that_and_all_of_the_other_things  /src/drop_this_and_that.c:8\n"
+		"    #1 main  /src/main.c:3\n"
+		"\n"
+		"==4242==ERROR: memtrack stomp: heap-corruption on address 0x7f0000000fe8 by thread 2\n"
+		"3 bytes were overwritten from offset -8 on, noticed when the block was freed here:\n"
+		"    #0 copy?[31m  /src/copy.h:9 (inlined)\n"
+		"    ... 2 more frames\n"
+		"0x7f0000000fe8 is located 8 bytes before a block of 16 bytes [0x7f0000000ff0,0x7f0000001000), allocated by thread 1 here:\n"
+		"    #0 make  /src/make.c:7\n"
+		"    #1 main  /src/main.c:3\n"
+		"    ... cut off: the stack is deeper than --depth\n"
+		"the program goes on\n"
+		"\n"
+		"... 2 more errors (--top N shows more)\n"
+		"\n"
+		"Nothing was allocated.\n"
+		"\n"
+		"Note    2 processes, this is number 1; --all sums them, --process N picks one, --all --by process lists them\n");
+}
+
 static void test_text_of_160_columns_in_ascii(void **state)
 {
 	(void)state;
@@ -975,6 +1115,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_json_of_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json_of_all_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_errors_in_160_columns, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_startup_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
