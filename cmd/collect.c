@@ -101,25 +101,6 @@ static int load_items(struct collector *c, const struct watch *watched)
 
 /* -- code locations ----------------------------------------------------------------------------- */
 
-/* How the outermost frame of the stack at a root came to be that. */
-static uint8_t end_of_root(uint32_t root)
-{
-	switch (root) {
-	case SEG_ROOT_COMPLETE:
-		return STACK_COMPLETE;
-	case SEG_ROOT_DEPTH:
-		return STACK_DEPTH;
-	case SEG_ROOT_NO_UNWIND:
-		return STACK_NO_UNWIND_INFO;
-	case SEG_ROOT_UNREADABLE:
-		return STACK_UNREADABLE;
-	case SEG_ROOT_BAD_FRAME:
-		return STACK_BAD_FRAME;
-	default:
-		return STACK_UNATTRIBUTED;
-	}
-}
-
 static bool is_agent(const struct collector *c, const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -210,7 +191,8 @@ static int write_nodes(struct collector *c, struct item *item)
 
 		if (!node->address)
 			continue;
-		item->ends[n] = parent >= SEG_FIRST_NODE ? item->ends[parent] : end_of_root(parent);
+		item->ends[n] =
+			parent >= SEG_FIRST_NODE ? item->ends[parent] : image_stack_end(parent);
 		if (node->address == SEG_ADDRESS_CUT) {
 			item->ends[n] = STACK_DEPTH;
 			error = code_map_node(c->map, c->rec, above, 0, &item->rows[n], c->diag);

@@ -208,7 +208,7 @@ static int read_identity(struct image_source source, struct image *image, struct
 
 /* The executable has no name in the load map; a library opened by a relative path is taken to lie below the directory
  * the process started in. */
-static char *absolute_path(const struct image *image, const char *path)
+char *image_path(const struct image *image, const char *path)
 {
 	char *full;
 
@@ -241,7 +241,7 @@ static int read_modules(struct image_source source, struct image *image, struct 
 		struct image_module *m = &image->modules[i];
 		char *path = read_text(source, records[i].path, records[i].path_size, LONGEST_PATH);
 
-		m->path = path ? absolute_path(image, path) : NULL;
+		m->path = path ? image_path(image, path) : NULL;
 		free(path);
 		m->bias = records[i].bias;
 		m->build_id_size = at_most(records[i].build_id_size, sizeof(m->build_id));
@@ -562,20 +562,85 @@ static int read_costs(struct image_source source, struct image *image, struct di
 	return 0;
 }
 
-int image_load(struct image_source source, struct image *image, struct diag *diag)
+static uint32_t known_node(const struct image *image, uint64_t node)
+{
+	return node < image->node_count ? (uint32_t)node : SEG_ROOT_NONE;
+}
+
+/* In a sampled recording most blocks are unknown: nothing is said of their frees. */
+static int read_bad_frees(struct image_source source, struct image *image, struct diag *diag)
+{
+	struct seg_bad_free *records;
+
+	if (!image->header.bad_frees || image->header.sample_mean)
+		return 0;
+	records = calloc(SEG_BAD_FREES, sizeof(*records));
+	image->bad_frees = calloc(SEG_BAD_FREES, sizeof(*image->bad_frees));
+	if (!records || !image->bad_frees) {
+		free(records);
+		return diag_set(diag, -ENOMEM, "out of memory");
+	}
+	if (!read_at(source, image->header.bad_frees, records, SEG_BAD_FREES * sizeof(*records)))
+		memset(records, 0, SEG_BAD_FREES * sizeof(*records));
+	for (size_t i = 0; i < SEG_BAD_FREES; i++) {
+		const struct seg_bad_free *r = &records[i];
+
+		if (!r->count || r->state > 1)
+			continue;
+		image->bad_frees[image->bad_free_count++] = (struct image_bad_free){
+			.node = known_node(image, r->key >> 32),
+			.allocated = known_node(image, r->key & UINT32_MAX),
+			.count = r->count,
+			.address = r->address,
+			.size = r->state ? r->size : 0,
+			.freed_before = r->state == 1,
+			.thread = r->thread,
+		};
+	}
+	free(records);
+	return 0;
+}
+
+enum stack_end image_stack_end(uint32_t root)
+{
+	switch (root) {
+	case SEG_ROOT_COMPLETE:
+		return STACK_COMPLETE;
+	case SEG_ROOT_DEPTH:
+		return STACK_DEPTH;
+	case SEG_ROOT_NO_UNWIND:
+		return STACK_NO_UNWIND_INFO;
+	case SEG_ROOT_UNREADABLE:
+		return STACK_UNREADABLE;
+	case SEG_ROOT_BAD_FRAME:
+		return STACK_BAD_FRAME;
+	default:
+		return STACK_UNATTRIBUTED;
+	}
+}
+
+int image_identify(struct image_source source, struct image *image, struct diag *diag)
 {
 	int error;
 
 	memset(image, 0, sizeof(*image));
 	error = image_read_header(source, &image->header, diag);
-	if (!error)
-		error = read_identity(source, image, diag);
+	return error ? error : read_identity(source, image, diag);
+}
+
+int image_load(struct image_source source, struct image *image, struct diag *diag)
+{
+	int error;
+
+	error = image_identify(source, image, diag);
 	if (!error)
 		error = read_modules(source, image, diag);
 	if (!error)
 		error = read_nodes(source, image, diag);
 	if (!error)
 		error = read_costs(source, image, diag);
+	if (!error)
+		error = read_bad_frees(source, image, diag);
 	return error;
 }
 
@@ -590,6 +655,7 @@ void image_release(struct image *image)
 	free(image->nodes);
 	free(image->costs);
 	free(image->variances);
+	free(image->bad_frees);
 	free(image->executable);
 	free(image->directory);
 	free(image->allocator);

@@ -12,6 +12,7 @@
 
 #include "agent/layout.h"
 #include "report/diag.h"
+#include "report/recording.h"
 
 /* Where a segment lies: a region of an open file. */
 struct image_source {
@@ -31,6 +32,16 @@ struct image_cost {
 struct image_variances {
 	double allocations, bytes, frees, freed_bytes, temporary, reallocations;
 	double live_blocks, live_bytes, peak_blocks, peak_bytes;
+};
+
+/* Frees of what was no live block, by one stack. */
+struct image_bad_free {
+	uint32_t node;	    /* of the free; below SEG_FIRST_NODE: not known */
+	uint32_t allocated; /* of the block's allocation; likewise */
+	uint64_t count;
+	uint64_t address, size; /* of the first; size: of its block, when that was freed before */
+	bool freed_before;	/* else nothing is known of the address */
+	uint32_t thread;
 };
 
 struct image_module {
@@ -57,6 +68,8 @@ struct image {
 	size_t cost_count;
 	uint64_t unattributed;
 	int64_t peak_bytes, peak_error;
+	struct image_bad_free *bad_frees;
+	size_t bad_free_count;
 };
 
 /* Live totals of a process that may be running. */
@@ -68,9 +81,16 @@ struct image_totals {
 int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
 	__attribute__((warn_unused_result));
 struct image_totals image_read_totals(struct image_source source, const struct seg_header *header);
+/* Reads who it is, and nothing else. */
+int image_identify(struct image_source source, struct image *image, struct diag *diag)
+	__attribute__((warn_unused_result));
 /* Reads everything.  Damaged parts are left out. */
 int image_load(struct image_source source, struct image *image, struct diag *diag)
 	__attribute__((warn_unused_result));
 void image_release(struct image *image);
+/* A path as the loader names it ("": the executable), made absolute as far as it is known; malloc'ed. */
+char *image_path(const struct image *image, const char *path);
+/* How the outermost frame of the stack at a root came to be that. */
+enum stack_end image_stack_end(uint32_t root);
 
 #endif

@@ -712,6 +712,122 @@ static void test_regions_are_apart(void **state)
 	image_release(&image);
 }
 
+/* -- bad frees ------------------------------------------------------------------------------------- */
+
+static void put_bad_free(uint32_t index, const struct seg_bad_free *record)
+{
+	if (!header.bad_frees)
+		header.bad_frees = allocate(SEG_BAD_FREES * sizeof(*record));
+	write_at(header.bad_frees + index * sizeof(*record), record, sizeof(*record));
+}
+
+static uint64_t key_of(uint32_t node, uint32_t allocated)
+{
+	return (uint64_t)node << 32 | allocated;
+}
+
+static void make_bad_frees(void)
+{
+	struct seg_bad_free twice = { key_of(18, 17), 3, 0x5000, 40, 1, 2, 0 };
+	struct seg_bad_free unknown = { key_of(19, 0), 1, 0x6000, 99, 0, 1, 0 };
+	struct seg_bad_free far = { key_of(UINT32_MAX, 20), UINT64_MAX, 0x7000, 8, 1, 7, 0 };
+	struct seg_bad_free none = { key_of(18, 17), 0, 0x8000, 40, 1, 2, 0 };
+	struct seg_bad_free strange = { key_of(18, 17), 1, 0x9000, 40, 2, 2, 0 };
+
+	begin_at(0);
+	add_nodes(4); /* 16 to 19 */
+	put_bad_free(700, &twice);
+	put_bad_free(3, &unknown);
+	put_bad_free(SEG_BAD_FREES - 1, &far);
+	put_bad_free(4, &none);
+	put_bad_free(5, &strange);
+}
+
+static void test_bad_frees(void **state)
+{
+	(void)state;
+	begin_at(0);
+	load();
+	assert_int_equal(image.bad_free_count, 0);
+	image_release(&image);
+	make_bad_frees();
+	load();
+	assert_int_equal(image.bad_free_count, 3);
+	assert_int_equal(image.bad_frees[0].node, 19);
+	assert_int_equal(image.bad_frees[0].allocated, 0);
+	assert_int_equal(image.bad_frees[0].count, 1);
+	assert_int_equal(image.bad_frees[0].address, 0x6000);
+	assert_int_equal(image.bad_frees[0].size, 0); /* of what is not known */
+	assert_false(image.bad_frees[0].freed_before);
+	assert_int_equal(image.bad_frees[0].thread, 1);
+	assert_int_equal(image.bad_frees[1].node, 18);
+	assert_int_equal(image.bad_frees[1].allocated, 17);
+	assert_int_equal(image.bad_frees[1].count, 3);
+	assert_int_equal(image.bad_frees[1].size, 40);
+	assert_true(image.bad_frees[1].freed_before);
+	assert_int_equal(image.bad_frees[1].thread, 2);
+	assert_int_equal(image.bad_frees[2].node, SEG_ROOT_NONE);
+	assert_int_equal(image.bad_frees[2].allocated, SEG_ROOT_NONE);
+	assert_true(image.bad_frees[2].count == UINT64_MAX);
+	image_release(&image);
+	header.sample_mean = 4096;
+	load();
+	assert_int_equal(image.bad_free_count, 0);
+	image_release(&image);
+}
+
+static void test_bad_frees_elsewhere(void **state)
+{
+	static const uint64_t bad[] = {
+		1, 2048, SEG_REGION_SIZE - 100, SEG_REGION_SIZE, SEG_REGION_SIZE + 1, UINT64_MAX
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		make_bad_frees();
+		header.bad_frees = bad[i];
+		load();
+		assert_true(image.bad_free_count <= SEG_BAD_FREES);
+		if (bad[i] > SEG_REGION_SIZE - SEG_BAD_FREES * sizeof(struct seg_bad_free))
+			assert_int_equal(image.bad_free_count, 0);
+		for (size_t k = 0; k < image.bad_free_count; k++) {
+			assert_true(image.bad_frees[k].node < image.node_count ||
+				    image.bad_frees[k].node == SEG_ROOT_NONE);
+			assert_true(image.bad_frees[k].allocated < image.node_count ||
+				    image.bad_frees[k].allocated == SEG_ROOT_NONE);
+		}
+		image_release(&image);
+	}
+}
+
+/* -- who alone ------------------------------------------------------------------------------------- */
+
+static void test_identify(void **state)
+{
+	char *path;
+
+	(void)state;
+	begin_at(0);
+	TEXT(executable, "/usr/bin/prog");
+	TEXT(directory, "/home/me");
+	add_nodes(4);
+	write_header();
+	assert_int_equal(image_identify((struct image_source){ fd, 0 }, &image, &diag), 0);
+	assert_string_equal(image.executable, "/usr/bin/prog");
+	assert_null(image.nodes);
+	path = image_path(&image, "");
+	assert_string_equal(path, "/usr/bin/prog");
+	free(path);
+	path = image_path(&image, "lib/x.so");
+	assert_string_equal(path, "/home/me/lib/x.so");
+	free(path);
+	image_release(&image);
+	header.state = SEG_CLAIMED;
+	write_header();
+	assert_int_equal(image_identify((struct image_source){ fd, 0 }, &image, &diag), -EAGAIN);
+	image_release(&image);
+}
+
 /* -- damage ---------------------------------------------------------------------------------------- */
 
 static double seconds(void)
@@ -992,27 +1108,18 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_header),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_nothing_known),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_peak_rules),
-		cmocka_unit_test(test_inherited),
-		cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_rounding),
-		cmocka_unit_test(test_sampled_totals),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_regions_are_apart),
-		cmocka_unit_test(test_damaged_nodes),
-		cmocka_unit_test(test_damaged_counters),
-		cmocka_unit_test(test_damaged_offsets),
-		cmocka_unit_test(test_damaged_shards),
-		cmocka_unit_test(test_damaged_texts),
-		cmocka_unit_test(test_damage_anywhere),
-		cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_huge_counts),
-		cmocka_unit_test(test_huge_counter_count),
+		cmocka_unit_test(test_header),		 cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_nothing_known),	 cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_peak_rules),	 cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_sampled),		 cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_sampled_totals),	 cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_regions),		 cmocka_unit_test(test_regions_are_apart),
+		cmocka_unit_test(test_bad_frees),	 cmocka_unit_test(test_bad_frees_elsewhere),
+		cmocka_unit_test(test_identify),	 cmocka_unit_test(test_damaged_nodes),
+		cmocka_unit_test(test_damaged_counters), cmocka_unit_test(test_damaged_offsets),
+		cmocka_unit_test(test_damaged_shards),	 cmocka_unit_test(test_damaged_texts),
+		cmocka_unit_test(test_damage_anywhere),	 cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_huge_counts),	 cmocka_unit_test(test_huge_counter_count),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
