@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/code_map.h"
+#include "cmd/collect_errors.h"
 #include "cmd/image.h"
 #include "cmd/notes.h"
 #include "cmd/session.h"
@@ -33,6 +34,8 @@ struct collector {
 	size_t count;
 	struct code_map *map;
 	struct recording *rec;
+	struct error_image *images; /* the items, for the errors */
+	struct error_set errors;
 	double cycles_per_ns;
 	struct diag *diag;
 };
@@ -122,13 +125,21 @@ static const char *real_name(const char *path, char room[PATH_MAX])
 	return path;
 }
 
-/* Marks the nodes that some cost needs, outward from each. */
+static void mark_stack(const struct item *item, uint8_t *used, uint32_t node)
+{
+	for (; node >= SEG_FIRST_NODE && !used[node]; node = item->image.nodes[node].parent)
+		used[node] = 1;
+}
+
+/* Marks the nodes that some cost or error needs, outward from each. */
 static void mark_used(struct item *item, uint8_t *used)
 {
 	for (size_t i = 0; i < item->image.cost_count; i++)
-		for (uint32_t n = item->image.costs[i].node; n >= SEG_FIRST_NODE && !used[n];
-		     n = item->image.nodes[n].parent)
-			used[n] = 1;
+		mark_stack(item, used, item->image.costs[i].node);
+	for (size_t i = 0; i < item->image.bad_free_count; i++) {
+		mark_stack(item, used, item->image.bad_frees[i].node);
+		mark_stack(item, used, item->image.bad_frees[i].allocated);
+	}
 }
 
 static int enter_code(struct collector *c, size_t index, uint32_t *modules, uint32_t node)
@@ -508,6 +519,84 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 	return error ? error : write_samples(c, item);
 }
 
+/* -- errors ------------------------------------------------------------------------------------- */
+
+static struct rec_error_stack stack_of(const struct item *item, uint32_t node)
+{
+	if (node < SEG_FIRST_NODE)
+		return (struct rec_error_stack){ { 0 }, image_stack_end(node) };
+	return (struct rec_error_stack){ item->rows[node], (enum stack_end)item->ends[node] };
+}
+
+static int write_bad_free(struct collector *c, const struct item *item,
+			  const struct image_bad_free *f)
+{
+	struct rec_error e = {
+		.process = item->process,
+		.pid = item->image.header.pid,
+		.source = ERROR_FROM_AGENT,
+		.kind = f->freed_before ? ERROR_DOUBLE_FREE : ERROR_INVALID_FREE,
+		.address = f->address,
+		.has_block = f->freed_before,
+		.block_freed = f->freed_before,
+		.block_address = f->freed_before ? f->address : 0,
+		.block_size = f->size,
+		.thread = f->thread,
+		.t_ns = -1,
+		.count = f->count,
+		.stacks = {
+			[ERROR_STACK] = stack_of(item, f->node),
+			[ERROR_ALLOCATED] = stack_of(item, f->freed_before ? f->allocated : 0),
+			[ERROR_FREED] = { { 0 }, STACK_UNATTRIBUTED },
+		},
+	};
+
+	return rec_add_error(c->rec, &e, c->diag);
+}
+
+/* The guard-page allocator knows more of the same frees. */
+static int write_bad_frees(struct collector *c, size_t index, struct collect_summary *summary)
+{
+	const struct item *item = &c->items[index];
+
+	for (size_t i = 0; i < item->image.bad_free_count && !c->errors.guarded[index]; i++) {
+		const struct image_bad_free *f = &item->image.bad_frees[i];
+		int error = write_bad_free(c, item, f);
+
+		if (error)
+			return error;
+		summary->errors[f->freed_before ? ERROR_DOUBLE_FREE : ERROR_INVALID_FREE]++;
+	}
+	return 0;
+}
+
+static int write_errors(struct collector *c, struct collect_summary *summary)
+{
+	int error;
+
+	for (size_t i = 0; i < c->count; i++)
+		c->images[i].process = c->items[i].process;
+	error = errors_write(&c->errors, c->images, c->count, c->map, c->rec, c->diag);
+	for (size_t i = 0; i < c->errors.count; i++)
+		summary->errors[c->errors.errors[i].rec.kind]++;
+	summary->errors_lost = c->errors.state.lost;
+	for (size_t i = 0; i < c->count && !error; i++)
+		error = write_bad_frees(c, i, summary);
+	return error;
+}
+
+static int load_errors(struct collector *c, const char *directory)
+{
+	c->images = calloc(c->count + 1, sizeof(*c->images));
+	if (!c->images)
+		return out_of_memory(c->diag);
+	for (size_t i = 0; i < c->count; i++)
+		c->images[i].image = &c->items[i].image;
+	return errors_load(&c->errors, directory, c->images, c->count, c->diag);
+}
+
+/* -- all ---------------------------------------------------------------------------------------- */
+
 static int write_recording(struct collector *c, uint64_t now, struct collect_summary *summary)
 {
 	char host[256] = "";
@@ -520,6 +609,8 @@ static int write_recording(struct collector *c, uint64_t now, struct collect_sum
 	error = code_map_write(c->map, c->rec, &c->options->symbols, c->options->progress, c->diag);
 	for (size_t i = 0; i < c->count && !error; i++)
 		error = write_item(c, i, now, summary);
+	if (!error)
+		error = write_errors(c, summary);
 	summary->processes = c->count;
 	summary->bare_modules = code_map_bare_modules(c->map);
 	if (error) {
@@ -537,6 +628,8 @@ static void release(struct collector *c)
 		free(c->items[i].rows);
 		free(c->items[i].ends);
 	}
+	errors_release(&c->errors);
+	free(c->images);
 	free(c->items);
 	code_map_free(c->map);
 }
@@ -544,15 +637,19 @@ static void release(struct collector *c)
 int collect_session(const struct watch *watched, const struct collect_options *options,
 		    struct collect_summary *summary, struct diag *diag)
 {
-	struct collector c = { .options = options, .diag = diag };
+	struct collector c = { .options = options, .diag = diag, .errors.file.fd = -1 };
 	int error;
 
 	memset(summary, 0, sizeof(*summary));
 	c.cycles_per_ns = watch_cycles_per_ns(watched);
 	c.map = code_map_new();
 	error = c.map ? load_items(&c, watched) : out_of_memory(diag);
+	if (!error)
+		error = load_errors(&c, watched->directory);
 	for (size_t i = 0; i < c.count && !error; i++)
 		error = enter_codes(&c, i);
+	if (!error)
+		error = errors_enter(&c.errors, c.images, c.map, diag);
 	if (!error)
 		error = write_recording(&c, watch_now_ns(), summary);
 	release(&c);

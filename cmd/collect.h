@@ -37,7 +37,9 @@ struct collect_summary {
 	int64_t peak_time_ns;
 	int64_t sample_mean; /* 0: these figures are exact */
 	uint64_t dropped, unattributed, lost_children;
-	size_t bare_modules; /* without debug information */
+	size_t errors[ERROR_KINDS]; /* of the target, by kind */
+	uint64_t errors_lost;	    /* found, but neither stored nor counted there */
+	size_t bare_modules;	    /* without debug information */
 };
 
 /* `watched` says what is known of each image from outside.  0 or -errno with *diag filled; -ENOENT when no image holds

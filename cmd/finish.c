@@ -109,6 +109,28 @@ static void print_processes(const struct collect_summary *s)
 			 s->processes);
 }
 
+static void print_errors(const struct collect_summary *s)
+{
+	char text[512] = "", number[UNITS_TEXT];
+	size_t total = 0, length = 0;
+
+	for (int kind = 1; kind < ERROR_KINDS; kind++) {
+		if (!s->errors[kind])
+			continue;
+		length +=
+			(size_t)snprintf(text + length, sizeof(text) - length, "%s%s %s",
+					 total ? ", " : ": ", units_count(number, s->errors[kind]),
+					 error_kind_name((enum error_kind)kind));
+		total += s->errors[kind];
+	}
+	if (s->errors_lost)
+		length += (size_t)snprintf(
+			text + length, sizeof(text) - length, "%s%s of which nothing could be kept",
+			total ? ", " : ": ", units_count(number, s->errors_lost));
+	if (length)
+		msg_warn("errors in the use of the heap%s (memtrack report shows them)", text);
+}
+
 static void print_next(const struct collect_summary *s, const char *output)
 {
 	char process[32] = "";
@@ -131,6 +153,7 @@ static void print_summary(const struct collect_summary *s, const struct finish_o
 			 " events not counted, %" PRIu64 " allocations without a stack, %" PRIu64
 			 " child processes missed",
 			 s->dropped, s->unattributed, s->lost_children);
+	print_errors(s);
 	print_next(s, options->output);
 }
 

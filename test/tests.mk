@@ -17,7 +17,8 @@ FIXTURE := $(UNIT_DIR)/report_fixture.o
 
 UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
-	allocators_test cmd_program_test cmd_output_test cmd_image_test cmd_stomp_file_test agent_layout_test agent_peak_test agent_blocks_test \
+	allocators_test cmd_program_test cmd_output_test cmd_image_test cmd_stomp_file_test \
+	cmd_errors_test agent_layout_test agent_peak_test agent_blocks_test \
 	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test agent_bad_frees_test stomp_options_test stomp_heap_test \
 	stomp_mprotect_test
 
@@ -35,6 +36,8 @@ allocators_test_OBJECTS := $(ALLOCATOR_SOURCES:%.c=$(O)/tool/%.o) $(addprefix $(
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
 cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o report/diag.o report/utf8.o)
+cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/stomp_file.o \
+	cmd/image.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
 cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o report/diag.o report/utf8.o)
 
 # The agent's objects, but not the hooks: malloc stays the C library's.
