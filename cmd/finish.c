@@ -157,6 +157,16 @@ static void print_summary(const struct collect_summary *s, const struct finish_o
 	print_next(s, options->output);
 }
 
+struct sym_options finish_symbols(const struct finish_options *options)
+{
+	return (struct sym_options){
+		.sysroot = options->sysroot,
+		.debug_paths = options->debug_paths.items,
+		.debug_paths_count = options->debug_paths.count,
+		.debuginfod = options->debuginfod,
+	};
+}
+
 enum finished finish_session(const struct watch *watched, const struct finish_options *options,
 			     const char *recorded_options)
 {
@@ -169,17 +179,13 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		.agent = session_find_agent(NULL),
 		.allocator = options->allocator,
 		.operators = options->operators,
-		.symbols = {
-			.sysroot = options->sysroot,
-			.debug_paths = options->debug_paths.items,
-			.debug_paths_count = options->debug_paths.count,
-			.debuginfod = options->debuginfod,
-			.progress = visible ? show_symbol_progress : NULL,
-		},
+		.symbols = finish_symbols(options),
 		.progress = visible ? show_progress : NULL,
 	};
 	int error;
 
+	if (visible)
+		collect.symbols.progress = show_symbol_progress;
 	if (!collect.agent)
 		collect.agent = "";
 	error = collect_session(watched, &collect, &summary, &diag);

@@ -7,6 +7,7 @@
 
 #include "cmd/opt.h"
 #include "cmd/watch.h"
+#include "symbolize/symbolize.h"
 
 /* What `run` and `recover` have in common. */
 struct finish_options {
@@ -26,6 +27,8 @@ enum finished {
 	FINISHED_FAILED, /* the segments are as they were; the error was printed */
 };
 
+/* Where names come from by these options. */
+struct sym_options finish_symbols(const struct finish_options *options);
 /* Writes the recording; prints errors, warnings and (unless quiet) the summary. */
 enum finished finish_session(const struct watch *watched, const struct finish_options *options,
 			     const char *recorded_options);

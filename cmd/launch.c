@@ -87,6 +87,7 @@ struct waiting {
 	struct launch *launch;
 	const struct session *session;
 	struct watch *watch;
+	struct error_watch *errors;
 	int signals; /* signalfd */
 	bool target_ended, stop;
 };
@@ -150,6 +151,7 @@ static void wait_loop(struct waiting *w, bool quiet)
 		if (ready > 0 && fds[1].revents)
 			session_refill(w->session);
 		watch_look(w->watch, false);
+		error_watch_look(w->errors);
 		ticks++;
 		if (w->target_ended && ++ticks_after == SAY_AFTER_TICKS && !quiet)
 			say_waiting(w);
@@ -157,14 +159,17 @@ static void wait_loop(struct waiting *w, bool quiet)
 }
 
 void launch_wait(struct launch *launch, const struct session *session, struct watch *watch,
-		 bool quiet)
+		 struct error_watch *errors, bool quiet)
 {
 	sigset_t set = handled_set();
-	struct waiting w = { .launch = launch, .session = session, .watch = watch };
+	struct waiting w = {
+		.launch = launch, .session = session, .watch = watch, .errors = errors
+	};
 
 	w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	wait_loop(&w, quiet);
 	watch_look(watch, true);
+	error_watch_look(errors);
 	launch->left_running = w.stop;
 	if (w.signals >= 0)
 		close(w.signals);

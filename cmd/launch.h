@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cmd/error_watch.h"
 #include "cmd/session.h"
 #include "cmd/watch.h"
 
@@ -23,8 +24,9 @@ struct launch {
  * lets a shell run a script that does not name one.  0, or -errno when there is no process to start. */
 int launch_start(struct launch *launch, const struct session *session, const char *path,
 		 char *const *argv) __attribute__((warn_unused_result));
-/* Returns when the target and its descendants have ended.  `quiet`: do not say what is being waited for. */
+/* Returns when the target and its descendants have ended; shows `errors` meanwhile.  `quiet`: do not say what is being
+ * waited for. */
 void launch_wait(struct launch *launch, const struct session *session, struct watch *watch,
-		 bool quiet);
+		 struct error_watch *errors, bool quiet);
 
 #endif

@@ -13,6 +13,7 @@
 #include "agent/layout.h"
 #include "cmd/channels.h"
 #include "cmd/cmd.h"
+#include "cmd/error_watch.h"
 #include "cmd/finish.h"
 #include "cmd/launch.h"
 #include "cmd/malloc.h"
@@ -20,6 +21,7 @@
 #include "cmd/output.h"
 #include "cmd/program.h"
 #include "cmd/session.h"
+#include "cmd/terminal.h"
 #include "cmd/watch.h"
 
 struct run_options {
@@ -281,6 +283,18 @@ static int finish(struct run *run, char **argv)
 	return explain_nothing(run, argv[0]);
 }
 
+/* Errors are shown also with --quiet: they are what the guard-page allocator was asked for. */
+static void wait_for_target(struct run *run)
+{
+	struct sym_options symbols = finish_symbols(&run->options.finish);
+	struct error_watch errors;
+
+	error_watch_init(&errors, &run->watch, &symbols, stderr, terminal_color(STDERR_FILENO),
+			 terminal_utf8());
+	launch_wait(&run->launch, &run->session, &run->watch, &errors, run->options.finish.quiet);
+	error_watch_end(&errors);
+}
+
 static int run_target(struct run *run, char **argv)
 {
 	struct diag diag = { 0 };
@@ -293,7 +307,7 @@ static int run_target(struct run *run, char **argv)
 		warn_of_limits(run, argv[0]);
 	/* A size limit is an error to report.  After the start, so that the target has its own. */
 	signal(SIGXFSZ, SIG_IGN);
-	launch_wait(&run->launch, &run->session, &run->watch, run->options.finish.quiet);
+	wait_for_target(run);
 	if (run->launch.exec_error) {
 		session_remove(run->session.directory);
 		return report_missing(argv[0], run->launch.exec_error, &run->facts);

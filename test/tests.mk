@@ -36,7 +36,7 @@ allocators_test_OBJECTS := $(ALLOCATOR_SOURCES:%.c=$(O)/tool/%.o) $(addprefix $(
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
 cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o report/diag.o report/utf8.o)
-cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/stomp_file.o \
+cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/error_watch.o cmd/stomp_file.o \
 	cmd/image.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
 cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o report/diag.o report/utf8.o)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errors from the bytes in a session directory to the screen: in the recording, in reports.  The code that
+ * Errors from the bytes in a session directory to the screen: at once, in the recording, in reports.  The code that
  * they happen in is this test's own.  Links what collects, report/ and symbolize/, built with sanitizers.
  */
 #include <setjmp.h>
@@ -21,6 +21,7 @@
 #include "agent/layout.h"
 #include "allocators/stomp/layout.h"
 #include "cmd/collect.h"
+#include "cmd/error_watch.h"
 #include "cmd/terminal.h"
 #include "cmd/watch.h"
 #include "report/report.h"
@@ -390,6 +391,121 @@ static void test_no_stomp(void **state)
 	free(text);
 }
 
+struct shown {
+	struct watch watch;
+	struct error_watch errors;
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+static void begin_showing(struct shown *s)
+{
+	struct sym_options symbols = { 0 };
+
+	assert_int_equal(watch_init(&s->watch, directory), 0);
+	s->out = open_memstream(&s->text, &s->size);
+	error_watch_init(&s->errors, &s->watch, &symbols, s->out, false, true);
+}
+
+static void end_showing(struct shown *s)
+{
+	error_watch_end(&s->errors);
+	watch_release(&s->watch);
+	fclose(s->out);
+}
+
+static void test_at_once(void **state)
+{
+	struct record r = make_record(GUARDED, 1500000000);
+	struct shown s;
+	char text[1024];
+	const char *place;
+
+	(void)state;
+	make_image("image.1.1", GUARDED, 1000000000, 1);
+	begin_showing(&s);
+	watch_look(&s.watch, true);
+	error_watch_look(&s.errors);
+	fflush(s.out);
+	assert_int_equal(s.size, 0);
+	add_error(&r);
+	error_watch_look(&s.errors);
+	snprintf(
+		text, sizeof(text),
+		"=================================================================\n"
+		"==%d==ERROR: memtrack stomp: heap-use-after-free on address 0x7010 (write) by thread 2\n"
+		"    #0 0x%lx in fill_block ",
+		GUARDED, (unsigned long)fill_block);
+	assert_memory_equal(s.text, text, strlen(text));
+	snprintf(
+		text, sizeof(text),
+		"cmd_errors_test.c:%d\n"
+		"0x7010 is located 16 bytes inside a freed block of 24 bytes [0x7000,0x7018), allocated by thread 1 here:\n"
+		"    #0 0x%lx in make_block ",
+		FILL_LINE, (unsigned long)make_block);
+	expect_in(s.text, text);
+	snprintf(text, sizeof(text),
+		 "cmd_errors_test.c:%d\n"
+		 "freed by thread 1 here:\n"
+		 "    #0 0x%lx in drop_block ",
+		 MAKE_LINE, (unsigned long)drop_block);
+	expect_in(s.text, text);
+	snprintf(
+		text, sizeof(text),
+		"cmd_errors_test.c:%d\n"
+		"SUMMARY: memtrack stomp: heap-use-after-free cmd_errors_test.c:%d in fill_block\n",
+		DROP_LINE, FILL_LINE);
+	place = strstr(s.text, text);
+	assert_non_null(place);
+	assert_string_equal(place, text); /* and no more */
+	end_showing(&s);
+	free(s.text);
+}
+
+static void test_at_once_nameless(void **state)
+{
+	struct record r = make_record(GUARDED, 1500000000);
+	struct shown s;
+
+	(void)state;
+	r.frames[0] = (struct stomp_frame){ 0x123456, 0, 0 }; /* no file */
+	r.frames[1].address = bias + 1;			      /* no function */
+	r.frames[2].module = 99;
+	add_error(&r);
+	begin_showing(&s);
+	error_watch_look(&s.errors); /* a process whose image is not there, and which has gone */
+	fflush(s.out);
+	expect_in(s.text, "    #0 0x123456 in 0x123456\n");
+	expect_in(s.text, " in ?+0x1\n");
+	end_showing(&s);
+	free(s.text);
+}
+
+static void test_at_once_only_so_many(void **state)
+{
+	struct record r = make_record(GUARDED, 1500000000);
+	struct shown s;
+	unsigned count = 0;
+
+	(void)state;
+	make_image("image.1.1", GUARDED, 1000000000, 1);
+	begin_showing(&s);
+	watch_look(&s.watch, true);
+	for (unsigned i = 0; i < ERROR_WATCH_MOST + 5; i++) {
+		add_error(&r);
+		if (i % 3 == 0)
+			error_watch_look(&s.errors);
+	}
+	error_watch_look(&s.errors);
+	assert_int_equal(s.errors.more, 5);
+	end_showing(&s);
+	for (const char *at = s.text; (at = strstr(at, "SUMMARY")); at++)
+		count++;
+	assert_int_equal(count, ERROR_WATCH_MOST);
+	free(s.text);
+}
+
 /* The target wrote over all of it. */
 static void test_damage(void **state)
 {
@@ -404,6 +520,8 @@ static void test_damage(void **state)
 		add_error(&r);
 	}
 	for (unsigned round = 0; round < 60; round++) {
+		struct shown s;
+
 		for (unsigned i = 0; i < 12; i++) {
 			uint8_t byte;
 
@@ -416,6 +534,11 @@ static void test_damage(void **state)
 						     (seed >> 8) % sizeof(struct stomp_process),
 				 &byte, 1);
 		}
+		begin_showing(&s);
+		watch_look(&s.watch, true);
+		error_watch_look(&s.errors);
+		end_showing(&s);
+		free(s.text);
 		collect();
 		free(report(round % 3 ? REPORT_FORMAT_TEXT : REPORT_FORMAT_JSON, true));
 	}
@@ -426,6 +549,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_stomp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_once_nameless, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_once_only_so_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 	};
 
