@@ -63,6 +63,10 @@ list() {
 	sampled:            @ -o % sampled.c
 	steady:             @ -o % steady.c
 	manystacks:         @ -o % manystacks.c
+	bugs:               @ -o % bugs.c
+	bugs++:             @@ -o % bugs.cpp
+	correct:            @ -o % correct.c
+	crowd:              @ -o % crowd.c
 	libtally.so:        @ -shared -fPIC -o % tally.c
 	libwitness.so:      @ -shared -fPIC -o % witness.c
 	END
@@ -76,6 +80,9 @@ job() {
 	for source in $command; do
 		case $source in
 		*.c | *.cpp | *.S) [ "$target" -nt "$source" ] || stale=1 ;;
+		esac
+		case $source in
+		bugs.*) [ "$target" -nt bugs.h ] || stale=1 ;;
 		esac
 	done
 	[ "$target" -nt prog.h ] && [ "$target" -nt build.sh ] || stale=1
