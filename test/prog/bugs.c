@@ -401,6 +401,21 @@ SITE static void realloc_interior(void)
 	bug_realloc(p + 16, 100);
 }
 
+/* -- none ------------------------------------------------------------------------------------------ */
+
+SITE static void control(void)
+{
+	pthread_t thread;
+	char *p = bug_alloc(48);
+	memset(p, 'x', 48);
+	bug_read(p, 47);
+	traffic(10000);
+	REQUIRE(pthread_create(&thread, NULL, thread_freer, bug_realloc(p, 64)) == 0);
+	pthread_join(thread, NULL);
+	bug_free(bug_calloc(6, 8));
+	bug_free(bug_posix_memalign(64, 192));
+}
+
 #define BUG(name) \
  {                \
 #  name, name     \
@@ -421,7 +436,7 @@ static const struct bug bugs[] = {
 	BUG(double_free_later), BUG(double_free_huge),	  BUG(thread_double_free),
 	BUG(free_stack),	BUG(free_static),	  BUG(free_interior),
 	BUG(free_misaligned),	BUG(realloc_freed),	  BUG(realloc_interior),
-	{ NULL, NULL },
+	BUG(control),		{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

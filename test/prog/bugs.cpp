@@ -149,6 +149,21 @@ SITE static void unique_ptr_dangling()
 	bug_read(&p->first, 0);
 }
 
+/* No bug. */
+SITE static void control()
+{
+	std::vector<int> v;
+	bug_reserve(v);
+	bug_push_back(v);
+	std::map<int, int> m;
+	bug_insert(m);
+	std::string s;
+	bug_make_string(s);
+	traffic(10000);
+	bug_delete(bug_new());
+	bug_delete_array(bug_new_array(12));
+}
+
 #define BUG(name) { #name, name }
 
 static const struct bug bugs[] = {
@@ -160,6 +175,7 @@ static const struct bug bugs[] = {
 	BUG(string_view_dangling),
 	BUG(map_erase_iterator),
 	BUG(unique_ptr_dangling),
+	BUG(control),
 	{ nullptr, nullptr },
 };
 }

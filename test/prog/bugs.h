@@ -8,6 +8,8 @@
  *   bugs fork MODE        in a forked child; says what became of it, "child N": its status, 128 + N of a signal
  *   bugs exec MODE        the same with an exec in between
  *   bugs twice MODE       once in a forked child and once in the process itself
+ *
+ * The mode control has no bug.
  */
 #ifndef MEMTRACK_TEST_BUGS_H
 #define MEMTRACK_TEST_BUGS_H
