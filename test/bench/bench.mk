@@ -2,11 +2,12 @@
 # Benchmarks: see test/README.  Included by the Makefile.
 #
 #   make bench         memtrack beside other tools on the same work, a table; BENCH_FLAGS=--help lists what can be chosen
+#   make bench-stomp   run --malloc=stomp beside other finders of heap errors; BENCH_FLAGS=--help lists what can be chosen
 #   make bench-instr   the agent's instructions per allocation, against a ceiling; UPDATE=1 writes the ceiling anew
 #   make bench-deps    installs the tools and programs that `make bench` can use
 
 BENCH_PACKAGES := python3 valgrind heaptrack google-perftools libgoogle-perftools4 libjemalloc2 libjemalloc-dev \
-	redis-server redis-tools rustc sqlite3 perl g++
+	redis-server redis-tools rustc sqlite3 perl g++ electric-fence duma
 
 # -- programs ---------------------------------------------------------------------------------------
 # Stock optimized code without frame pointers, whatever CFLAGS memtrack itself is built with.
@@ -46,11 +47,14 @@ $(BENCH_DIR)/vec_loop: test/bench/prog/vec_loop.rs test/bench/bench.mk
 
 # -- beside other tools -----------------------------------------------------------------------------
 
-.PHONY: bench bench-deps bench-programs
+.PHONY: bench bench-stomp bench-deps bench-programs
 bench-programs: $(BENCH_PROGRAMS)
 
 bench: all bench-programs
 	$(Q)O=$(abspath $(O)) python3 test/bench/bench.py $(BENCH_FLAGS)
+
+bench-stomp: all bench-programs test-programs
+	$(Q)O=$(abspath $(O)) CC='$(CC)' CXX='$(CXX)' python3 test/bench/stomp.py $(BENCH_FLAGS)
 
 bench-deps: deps
 	@sh test/install.sh "to compare memtrack with others" $(BENCH_PACKAGES)
