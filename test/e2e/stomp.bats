@@ -162,7 +162,7 @@ expect_bugs() {
 	local table
 	expect_bugs "$(rows '$13 == "same"')" guard=canary --trace none
 	table=$(rows '$13 == "free"' | awk '{
-		$4 = "heap-corruption"; $5 = "null"; sub(/\.\..*/, "", $7); $8 = 134; $9 = $1 == "bugs" ? "bug_free" : "~bug_delete_array"; print
+		$4 = "heap-corruption"; $5 = "write"; sub(/\.\..*/, "", $7); $8 = 134; $9 = $1 == "bugs" ? "bug_free" : "~bug_delete_array"; print
 	}')
 	expect_bugs "$table" guard=canary --trace none
 	while read -r table; do
