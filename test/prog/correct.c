@@ -17,7 +17,7 @@
  *   barrier    a SIGSEGV handler that opens a page of the program's own and goes on, 1000 times
  *   overflow   a stack overflow, caught on another stack and jumped out of, 20 times
  *   null       a null pointer touched, and jumped out of the handler, 1000 times
- *   threads    eight threads, 20000 blocks each
+ *   threads    eight threads, 4000 blocks each
  *   short      2000 threads that leave a block to the next one
  *   signal     a handler that allocates, while nothing else does
  *   libc       streams, directories, qsort, getline, locale, environment: what the C library allocates
@@ -472,7 +472,7 @@ static void *busy(void *of_seed)
 	unsigned seed = (unsigned)(uintptr_t)of_seed;
 	void *held[64] = { NULL };
 	size_t sizes[64] = { 0 };
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 4000; i++) {
 		seed = seed * 1664525 + 1013904223;
 		int k = seed >> 26;
 		check(held[k], sizes[k], (unsigned)k);
