@@ -52,17 +52,21 @@ void text_guards(struct text *t)
 	}
 	if (sum.blocks[GUARD_MADVISE] || !sum.blocks[GUARD_MPROTECT])
 		put_part(out, &parts, sum.blocks[GUARD_MADVISE],
-			 "blocks by guard pages (MADV_GUARD_INSTALL)");
+			 sum.blocks[GUARD_MADVISE] == 1
+				 ? "block by guard pages (MADV_GUARD_INSTALL)"
+				 : "blocks by guard pages (MADV_GUARD_INSTALL)");
 	if (sum.blocks[GUARD_MPROTECT])
 		put_part(out, &parts, sum.blocks[GUARD_MPROTECT],
-			 "blocks by guard pages (mprotect)");
+			 sum.blocks[GUARD_MPROTECT] == 1 ? "block by guard pages (mprotect)"
+							 : "blocks by guard pages (mprotect)");
 	put_part(out, &parts, sum.blocks[GUARD_CANARY], "by canaries");
 	if (sum.blocks[GUARD_CANARY])
 		fputs(" (checked only when freed)", out);
 	if (sum.blocks[GUARD_NONE])
 		put_part(out, &parts, sum.blocks[GUARD_NONE], "not at all");
 	if (sum.blocks[GUARD_MPROTECT] && sum.budget)
-		fprintf(out, "; at most %s guard pages at a time", units_count(number, sum.budget));
+		fprintf(out, "; at most %s guard page%s at a time", units_count(number, sum.budget),
+			sum.budget == 1 ? "" : "s");
 	if (sum.refused)
 		fprintf(out, "; the kernel refused %s guard page%s",
 			units_count(number, sum.refused), sum.refused == 1 ? "" : "s");

@@ -653,6 +653,39 @@ static void test_text_of_errors(void **state)
 		"        --all --by process lists them\n");
 }
 
+/* Guarded, and nothing found. */
+static void expect_guarded(const struct rec_guard *guard, const char *expected)
+{
+	struct fixture f;
+	struct report_options options;
+	struct rec_process prog = fixture_prog();
+	fixture_create(&f, fixture_path("a.dat"));
+	fixture_process(&f, &prog);
+	fixture_guard(&f, guard);
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.width = 160;
+	char *text = fixture_report_ok(&options, fixture_path("a.dat"));
+	if (!strstr(text, expected))
+		fail_msg("no %s in %s", expected, text);
+	free(text);
+}
+
+static void test_text_of_guards(void **state)
+{
+	(void)state;
+	expect_guarded(&(struct rec_guard){ GUARD_MADVISE, { 0, 1, 0, 0 }, 0, 0, 0, 0 },
+		       "Guarded 1 block by guard pages (MADV_GUARD_INSTALL), 0 by canaries\n"
+		       "Errors  none\n");
+	expect_guarded(&(struct rec_guard){ GUARD_MADVISE, { 0, 400000, 0, 0 }, 9, 1, 0, 0 },
+		       "Guarded 400,000 blocks by guard pages (MADV_GUARD_INSTALL), 0 by canaries; "
+		       "the kernel refused 1 guard page\nErrors  none\n");
+	expect_guarded(
+		&(struct rec_guard){ GUARD_CANARY, { 2, 0, 1, 3 }, 1, 0, 0, 0 },
+		"Guarded 1 block by guard pages (mprotect), 3 by canaries (checked only when freed), "
+		"2 not at all; at most 1 guard page at a time\nErrors  none\n");
+}
+
 static void test_text_of_errors_in_160_columns(void **state)
 {
 	(void)state;
@@ -1116,6 +1149,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_json_of_all_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_guards, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_errors_in_160_columns, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
