@@ -99,10 +99,23 @@ uint64_t guard_budget(void)
 	return budget;
 }
 
+/*
+ * The kernel joins neighbouring mappings only when their pages belong to one anon_vma, which a mapping gets at its first page
+ * fault and its parts inherit.  Without this, what is closed again would stay in pieces, and the mappings run out.
+ */
+static bool prepare_merging(char *pages, size_t size)
+{
+	if (!protect(pages, size, PROT_READ | PROT_WRITE))
+		return false;
+	*(volatile char *)pages = 0;
+	advise(pages, RT_PAGE, MADV_DONTNEED);
+	return protect(pages, size, PROT_NONE);
+}
+
 bool guard_prepare(enum stomp_guard how, char *pages, size_t size)
 {
 	if (how == STOMP_GUARD_MPROTECT)
-		return true;
+		return prepare_merging(pages, size);
 	return protect(pages, size, PROT_READ | PROT_WRITE) &&
 	       advise(pages, size, MADV_GUARD_INSTALL);
 }

@@ -21,7 +21,7 @@ enum stomp_guard guard_method(void);
 /* Most ranges that may be open at a time; 0: no limit. */
 uint64_t guard_budget(void);
 
-/* Makes a range that was only reserved into closed pages, for this method.  For STOMP_GUARD_MPROTECT it is that already. */
+/* Makes a range that was only reserved into closed pages, for this method. */
 bool guard_prepare(enum stomp_guard how, char *pages, size_t size);
 /* Closed pages become open ones, full of zeros.  False: the kernel refuses, or the budget is spent; they stay closed. */
 bool guard_open(enum stomp_guard how, char *pages, size_t size);

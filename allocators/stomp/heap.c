@@ -283,17 +283,28 @@ static const struct stomp_record *meant_for(const struct arena_slot *slot, uintp
 	return here;
 }
 
+/* The nearest block when no slot was made where the address lies: behind the last slot of a span, or before the first. */
+static const struct stomp_record *nearest(uintptr_t address)
+{
+	const struct stomp_record *found = NULL;
+	struct arena_slot slot;
+
+	if (arena_find(address - STOMP_GAP * RT_PAGE, &slot) && has_had_block(slot.record))
+		found = slot.record;
+	if (arena_find(address + STOMP_GAP * RT_PAGE, &slot) && has_had_block(slot.record) &&
+	    (!found || distance(slot.record, address) < distance(found, address)))
+		found = slot.record;
+	return found;
+}
+
 void heap_explain(uintptr_t address, struct stomp_finding *f)
 {
-	const struct stomp_record *r = NULL;
+	const struct stomp_record *r;
 	struct arena_slot slot;
 
 	f->address = address;
 	f->kind = STOMP_BUFFER_OVERFLOW;
-	if (arena_find(address, &slot))
-		r = meant_for(&slot, address);
-	else if (arena_find(address - STOMP_GAP * RT_PAGE, &slot) && has_had_block(slot.record))
-		r = slot.record; /* beyond the last slot of a span */
+	r = arena_find(address, &slot) ? meant_for(&slot, address) : nearest(address);
 	if (!r)
 		return;
 	f->block = block_of(r);

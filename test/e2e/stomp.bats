@@ -80,7 +80,7 @@ error_differences() {
 
 # text_differences: the same for what was said on stderr at once.
 text_differences() {
-	local name line
+	local name line grouped
 	grep -q -- "$kind" err || echo "stderr does not say $kind"
 	for name in "$stack" "$allocated" "$freed"; do
 		name=${name#'~'}
@@ -91,7 +91,8 @@ text_differences() {
 		[ -z "$line" ] || grep -Fq "$line" err || echo "stderr has no $line, the line of $name"
 	done
 	if [ "$access" != null ]; then grep -Eiq "\\b$access" err || echo "stderr does not say that it was a $access"; fi
-	if [ "$size" != - ]; then grep -Fq "$size" err || echo "stderr does not say that the block has $size bytes"; fi
+	grouped=$(sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' <<<"$size")
+	if [ "$size" != - ]; then grep -Eq "\b($size|$grouped)[ -]byte|\b($size|$grouped) bytes" err || echo "stderr does not say that the block has $size bytes"; fi
 }
 
 # expect_row: ./memtrack.dat and ./err are as the row says that was read.

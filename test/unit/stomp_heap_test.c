@@ -217,6 +217,41 @@ static void test_explains(void **state)
 	drop(b);
 }
 
+/* Before the first slot of a span lies what belongs to no slot. */
+static void test_explains_first(void **state)
+{
+	const size_t size = 10 * PAGE; /* of a class that no other test uses */
+	char *block;
+
+	(void)state;
+	stomp_options.under = true;
+	block = block_of(size, 16, 37);
+	stomp_options.under = false;
+	expect_told((uintptr_t)block - 1, STOMP_BUFFER_UNDERFLOW, block, size, 37, 0);
+	expect_told((uintptr_t)block - 2000, STOMP_BUFFER_UNDERFLOW, block, size, 37, 0);
+	drop(block);
+}
+
+/* What was closed joins what is closed around it: mappings are not used up by blocks that are gone.  The kernel allows
+ * 65530 of them by default. */
+static void test_replaced(void **state)
+{
+	enum { COUNT = 30000, ROUNDS = 3 };
+	static char *blocks[COUNT];
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		blocks[i] = block_of(40, 16, 38);
+	for (int i = 0; i < COUNT * ROUNDS; i++) {
+		char **b = &blocks[below(COUNT)];
+
+		drop(*b);
+		*b = block_of(40, 16, 39);
+	}
+	for (int i = 0; i < COUNT; i++)
+		drop(blocks[i]);
+}
+
 static void expect_bad_free(void *block, enum stomp_kind kind)
 {
 	struct stomp_finding f = { 0 };
@@ -299,10 +334,11 @@ static int start(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_places),	 cmocka_unit_test(test_places_under),
-		cmocka_unit_test(test_apart),	 cmocka_unit_test(test_reused_last),
-		cmocka_unit_test(test_explains), cmocka_unit_test(test_bad_frees),
-		cmocka_unit_test(test_smashed),	 cmocka_unit_test(test_let_pass),
+		cmocka_unit_test(test_places),	       cmocka_unit_test(test_places_under),
+		cmocka_unit_test(test_apart),	       cmocka_unit_test(test_reused_last),
+		cmocka_unit_test(test_explains_first), cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_explains),       cmocka_unit_test(test_bad_frees),
+		cmocka_unit_test(test_smashed),	       cmocka_unit_test(test_let_pass),
 	};
 
 	(void)argc;
