@@ -25,7 +25,7 @@ static struct {
 
 void blocks_sparse(uintptr_t base, uintptr_t size, unsigned bits)
 {
-	sparse.entries = rt_map((size >> bits) * sizeof(*sparse.entries));
+	sparse.entries = rt_map_sparse((size >> bits) * sizeof(*sparse.entries));
 	if (!sparse.entries)
 		return;
 	sparse.base = base;

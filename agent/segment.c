@@ -227,7 +227,7 @@ bool segment_claim_private(const struct segment_request *request)
 	uint64_t size = PRIVATE_MOST;
 
 	segment = NULL;
-	while (!(window.address = rt_map(size)) && size > PRIVATE_LEAST)
+	while (!(window.address = rt_map_sparse(size)) && size > PRIVATE_LEAST)
 		size /= 2;
 	if (!window.address)
 		return false;

@@ -22,6 +22,15 @@ void *rt_map(size_t size)
 	return rt_failed(p) ? NULL : (void *)p;
 }
 
+void *rt_map_sparse(size_t size)
+{
+	void *p = rt_map(size);
+
+	if (p)
+		rt_syscall3(SYS_madvise, (long)p, (long)size, MADV_DONTDUMP);
+	return p;
+}
+
 void rt_map_over(void *address, size_t size)
 {
 	map(address, size, MAP_FIXED);

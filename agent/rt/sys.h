@@ -45,6 +45,9 @@ static inline int rt_failed(long result)
 /* Private zeroed memory, or NULL.  Never backed by huge pages where the kernel lets us say so in the same call
  * (MAP_STACK, Linux 6.7): the tables are sparse, and madvise may be forbidden by a sandbox. */
 void *rt_map(size_t size);
+/* The same for what is mostly never written to, at start only: it is left out of core files, which it would fill with
+ * holes. */
+void *rt_map_sparse(size_t size);
 void rt_unmap(void *address, size_t size);
 /* Puts fresh zeroed memory in the place of what rt_map gave: for what other threads may be reading still. */
 void rt_map_over(void *address, size_t size);

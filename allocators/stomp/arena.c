@@ -82,7 +82,7 @@ bool arena_start(void)
 	stomp_arena.size -= 1ul << SPAN_BITS;
 	rt_syscall3(SYS_madvise, (long)stomp_arena.base, (long)stomp_arena.size, MADV_NOHUGEPAGE);
 	span_count = (uint32_t)(stomp_arena.size >> SPAN_BITS);
-	spans = rt_map(span_count * sizeof(*spans));
+	spans = rt_map_sparse(span_count * sizeof(*spans));
 	if (!spans)
 		stomp_arena.size = 0;
 	return spans != NULL;

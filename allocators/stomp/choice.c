@@ -20,7 +20,7 @@ static uint8_t *verdicts; /* by node; NULL: functions do not matter */
 void choice_start(void)
 {
 	if (errors_chosen(&ranges, &range_count))
-		verdicts = rt_map(MOST_NODES);
+		verdicts = rt_map_sparse(MOST_NODES);
 }
 
 static bool in_ranges(uint64_t address)

@@ -1,12 +1,13 @@
 # Real programs under run --malloc=stomp: their own output, and no error.  And the table of bugs beside AddressSanitizer.
 load ../helper
+load ../stomp
 load real
 
 setup() {
 	case_setup
 	export PYTHONHASHSEED=0 PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0 PYTHONDONTWRITEBYTECODE=1
 	export MEMTRACK_TIMEOUT=600
-	ulimit -c 0
+	ulimit -S -c 0
 }
 
 # fine_under_stomp COMMAND...: the same on stdout and the same status as alone, no error in the recording, with three ways to guard.
@@ -155,5 +156,64 @@ no_errors() {
 		wait $! || status=$?
 		assert_eq "$status" 0 "status of redis-server with $how"
 		no_errors "$how"
+	done
+}
+
+# -- the whole table, and all correct programs, in other ways ------------------------------------------
+
+@test "every error without tracking" {
+	skip_unless_option run --malloc
+	expect_bugs "$(rows 1)" "" --trace none
+}
+
+@test "every fault with guards by mprotect" {
+	skip_unless_option run --malloc
+	expect_bugs "$(rows '$8 == 139')" guard=mprotect --trace none
+}
+
+@test "every error that canaries can find" {
+	skip_unless_option run --malloc
+	local table
+	expect_bugs "$(rows '$13 == "same"')" guard=canary --trace none
+	table=$(rows '$13 == "free"' | awk '{
+		$4 = "heap-corruption"; $5 = "write"; sub(/\.\..*/, "", $7); $8 = 134; $9 = $1 == "bugs" ? "bug_free" : "~bug_delete_array"; print
+	}')
+	expect_bugs "$table" guard=canary --trace none
+	while read -r table; do
+		read_row "$table"
+		record --malloc="$(stomp "$options" guard=canary)" --trace none "$B/$program" "$mode"
+		assert_eq "$(query '.errors | length' --all)" 0 "errors of $mode"
+	done < <(rows '$13 == "none"')
+}
+
+@test "400000 live blocks without tracking" {
+	[ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 2500000 ] || skip "needs 2 GiB of memory"
+	record --malloc=stomp --trace none "$B/crowd" 400000
+	crowd_fits
+}
+
+@test "correct programs, blocks at the other end" {
+	channels=none
+	# shellcheck disable=SC2046
+	correct_under under $("$B/correct" list)
+}
+
+@test "correct programs, other options" {
+	local options
+	channels=none
+	for options in align=1 guard=mprotect guard=canary sample=3 max=100 min=100 quarantine=1M continue quarantine=0; do
+		# shellcheck disable=SC2086
+		correct_under $options $quick
+	done
+	correct_under guard=mprotect many threads huge
+	correct_under guard=canary many threads huge
+	correct_under quarantine=1M,align=1 many threads short
+}
+
+@test "four threads hand many blocks to each other" {
+	local how
+	for how in stomp stomp:under stomp:quarantine=1M stomp:guard=mprotect stomp:guard=canary stomp:sample=5; do
+		record --malloc=$how --trace none "$B/shuffle" 4 20000 1
+		assert_eq "$(query '.errors | length' --all)" 0 "errors with $how"
 	done
 }
