@@ -180,8 +180,8 @@ int allocator_choose(const char *argument, const char *stomp, struct allocator_c
 	if (a && a != stomp_allocator && argument[length])
 		return diag_set(diag, -EINVAL, "allocator '%s' takes no options", a->name);
 	if (a == stomp_allocator) {
-		choice->stomp_options =
-			allocator_stomp_options(argument + length + (argument[length] != 0), diag);
+		choice->stomp_options = allocator_stomp_options(
+			argument + length + (argument[length] != 0), &choice->stomp_function, diag);
 		if (!choice->stomp_options)
 			return -EINVAL;
 	}
@@ -203,5 +203,6 @@ void allocator_release(struct allocator_choice *choice)
 {
 	free(choice->path);
 	free(choice->stomp_options);
+	free(choice->stomp_function);
 	memset(choice, 0, sizeof(*choice));
 }

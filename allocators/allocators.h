@@ -34,9 +34,10 @@ extern const struct allocator allocators[];
 /* What `--malloc` asked for. */
 struct allocator_choice {
 	const struct allocator *allocator; /* NULL: a path */
-	char *path;	     /* of the library, absolute; NULL: the program's own serves */
-	char *stomp_options; /* canonical; NULL: it is not stomp */
-	bool operators;	     /* it defines C++ operators, which do not pass through malloc */
+	char *path;	      /* of the library, absolute; NULL: the program's own serves */
+	char *stomp_options;  /* canonical; NULL: it is not stomp */
+	char *stomp_function; /* expression for the functions whose blocks are guarded; NULL: all */
+	bool operators;	      /* it defines C++ operators, which do not pass through malloc */
 };
 
 /*
@@ -64,9 +65,9 @@ bool allocator_search_cache(const char *cache, size_t size, const char *soname,
 int allocator_check_file(const char *path, const char *marks, bool *operators, char *reason,
 			 size_t size) __attribute__((warn_unused_result));
 
-/* allocators/stomp_options.c: "under:quarantine=1G" -> "under,quarantine=1073741824", malloc'ed.  NULL with *diag filled
- * when an option is wrong. */
-char *allocator_stomp_options(const char *text, struct diag *diag);
+/* allocators/stomp_options.c: "under:quarantine=1G" -> "under,quarantine=1073741824", malloc'ed.  What follows "function="
+ * up to the end goes to *function, malloc'ed, else NULL.  NULL with *diag filled when an option is wrong. */
+char *allocator_stomp_options(const char *text, char **function, struct diag *diag);
 /* Those that there are, for messages. */
 extern const char allocator_stomp_known[];
 

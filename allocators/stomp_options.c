@@ -11,7 +11,10 @@
 #include "report/units.h"
 
 const char allocator_stomp_known[] =
-	"under, align=N, quarantine=SIZE, sample=N, min=SIZE, max=SIZE, continue, guard=WAY";
+	"under, align=N, quarantine=SIZE, sample=N, min=SIZE, max=SIZE, continue, guard=WAY, "
+	"and last function=REGEX";
+
+#define FUNCTION "function="
 
 enum kind { ALONE, NUMBER, SIZE, POWER, WAY };
 
@@ -102,7 +105,20 @@ static int put(FILE *out, const char *text, size_t length, struct diag *diag)
 	return 0;
 }
 
-char *allocator_stomp_options(const char *text, struct diag *diag)
+/* An expression may have commas and colons: it is all the rest. */
+static int take_function(const char **text, char **function, struct diag *diag)
+{
+	if (strncmp(*text, FUNCTION, strlen(FUNCTION)) != 0)
+		return 0;
+	*text += strlen(FUNCTION);
+	if (!**text)
+		return diag_set(diag, -EINVAL, "stomp: function= needs an expression");
+	*function = strdup(*text);
+	*text += strlen(*text);
+	return *function ? 0 : diag_set(diag, -ENOMEM, "out of memory");
+}
+
+char *allocator_stomp_options(const char *text, char **function, struct diag *diag)
 {
 	char *result = NULL;
 	size_t size;
@@ -110,10 +126,13 @@ char *allocator_stomp_options(const char *text, struct diag *diag)
 	int error = out ? 0 : diag_set(diag, -ENOMEM, "out of memory");
 	bool first = true;
 
+	*function = NULL;
 	while (!error && *text) {
-		size_t length = strcspn(text, ",:");
+		size_t length;
 
-		if (length) {
+		error = take_function(&text, function, diag);
+		length = strcspn(text, ",:");
+		if (!error && length) {
 			if (!first)
 				fputc(',', out);
 			error = put(out, text, length, diag);
@@ -125,6 +144,8 @@ char *allocator_stomp_options(const char *text, struct diag *diag)
 		error = diag_set(diag, -ENOMEM, "out of memory");
 	if (error) {
 		free(result);
+		free(*function);
+		*function = NULL;
 		return NULL;
 	}
 	return result;

@@ -21,6 +21,7 @@
 #include "cmd/output.h"
 #include "cmd/program.h"
 #include "cmd/session.h"
+#include "cmd/stomp_functions.h"
 #include "cmd/terminal.h"
 #include "cmd/watch.h"
 
@@ -99,6 +100,7 @@ struct run {
 	struct launch launch;
 	struct program_facts facts;
 	struct allocator_choice allocator;
+	struct stomp_functions functions; /* whose blocks stomp guards; none: all */
 	unsigned channels;
 };
 
@@ -174,6 +176,7 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		.trace = run->channels != CHANNELS_NONE,
 		.stacks = run->channels & CHANNEL_CALLSTACK,
 		.allocator = &run->allocator,
+		.functions = run->functions.count ? &run->functions : NULL,
 	};
 	int error = folder ? session_create(&run->session, &so, diag)
 			   : diag_set(diag, -ENOMEM, "out of memory");
@@ -349,6 +352,19 @@ static bool check_options(struct run *run, const char *name)
 	return good;
 }
 
+/* False: an error was printed. */
+static bool find_functions(struct run *run)
+{
+	struct diag diag = { 0 };
+
+	if (!run->allocator.stomp_function ||
+	    stomp_functions_find(&run->functions, run->facts.path, run->allocator.stomp_function,
+				 &diag) == 0)
+		return true;
+	msg_diag(&diag);
+	return false;
+}
+
 static int cmd_run(int argc, char **argv)
 {
 	struct run run = { .options = { .output = "memtrack.dat",
@@ -368,6 +384,8 @@ static int cmd_run(int argc, char **argv)
 	program_examine(argv[0], &run.facts);
 	if (!run.facts.path)
 		return report_missing(argv[0], run.facts.error, &run.facts);
+	if (!find_functions(&run))
+		return STATUS_RUN_FAILED;
 	if (!run.facts.foreign)
 		warn_of_limits(&run, argv[0]);
 	status = run_target(&run, argv);
@@ -375,6 +393,7 @@ static int cmd_run(int argc, char **argv)
 	session_release(&run.session);
 	program_release(&run.facts);
 	allocator_release(&run.allocator);
+	stomp_functions_release(&run.functions);
 	opt_release(run_opts, &run.options);
 	return status;
 }

@@ -20,6 +20,7 @@
 #include "agent/layout.h"
 #include "allocators/allocators.h"
 #include "allocators/stomp/layout.h"
+#include "cmd/stomp_functions.h"
 
 #define UNREADY_PREFIX "unready."
 
@@ -185,26 +186,39 @@ static int make_spare(const struct session *session, unsigned index)
 /* Where the processes of the session put what stomp finds: see allocators/stomp/layout.h. */
 static int make_stomp_file(const struct session *session)
 {
-	static const struct {
-		uint64_t magic;
-		uint32_t layout_version, header_size, process_count, error_count;
-		uint64_t used;
-	} begin = { STOMP_MAGIC, STOMP_LAYOUT_VERSION,	     sizeof(struct stomp_header), 0,
-		    0,		 sizeof(struct stomp_header) };
+	const struct stomp_functions *f = session->options.functions;
+	const size_t ranges_size = f ? f->count * sizeof(*f->ranges) : 0;
+	const size_t program_size = f ? strlen(f->program) : 0;
+	struct stomp_header *header = calloc(1, sizeof(*header) + ranges_size + program_size);
 	char path[PATH_MAX];
+	size_t size;
 	int fd, error;
 
-	static_assert(offsetof(struct stomp_header, used) == offsetof(__typeof__(begin), used),
-		      "the beginning of the header");
+	if (!header)
+		return -ENOMEM;
+	*header = (struct stomp_header){
+		.magic = STOMP_MAGIC,
+		.layout_version = STOMP_LAYOUT_VERSION,
+		.header_size = sizeof(*header),
+		.used = (sizeof(*header) + ranges_size + program_size + 63) & ~63ull,
+		.chosen = f != NULL,
+		.range_count = f ? (uint32_t)f->count : 0,
+		.ranges = sizeof(*header),
+		.program_size = (uint32_t)program_size,
+	};
+	if (f) {
+		memcpy(header + 1, f->ranges, ranges_size);
+		memcpy((char *)(header + 1) + ranges_size, f->program, program_size);
+	}
 	snprintf(path, sizeof(path), "%s/" STOMP_FILE, session->directory);
 	error = make_file(path, STOMP_FILE_SIZE);
-	if (error)
-		return error;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || pwrite(fd, &begin, sizeof(begin), 0) != sizeof(begin))
+	fd = error ? -1 : open(path, O_WRONLY | O_CLOEXEC);
+	size = sizeof(*header) + ranges_size + program_size;
+	if (!error && (fd < 0 || pwrite(fd, header, size, 0) != (ssize_t)size))
 		error = -errno;
 	if (fd >= 0)
 		close(fd);
+	free(header);
 	return error;
 }
 

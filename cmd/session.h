@@ -15,6 +15,7 @@
 #include "report/diag.h"
 
 struct allocator_choice; /* allocators/allocators.h */
+struct stomp_functions;
 
 #define SESSION_PREFIX "memtrack-" /* of session directories: memtrack-PID-RANDOM */
 
@@ -33,6 +34,7 @@ struct session_options {
 	bool stacks; /* with stacks */
 	const struct allocator_choice
 		*allocator; /* to put under the program; outlives the session */
+	const struct stomp_functions *functions; /* whose blocks stomp guards; NULL: all */
 };
 
 struct session {

@@ -324,6 +324,20 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
 	return at == INTERVAL_NONE ? NULL : symbols->items[at].name;
 }
 
+int elf_symbols_each(const struct elf_symbols *symbols,
+		     int (*visit)(void *, const char *, uint64_t, uint64_t), void *context)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < symbols->count && !result; i++) {
+		const struct symbol *s = &symbols->items[i];
+
+		if (s->size)
+			result = visit(context, s->name, s->low, s->low + s->size);
+	}
+	return result;
+}
+
 void elf_symbols_free(struct elf_symbols *symbols)
 {
 	if (!symbols)

@@ -21,6 +21,11 @@ int elf_symbols_load(struct elf_file *const *files, size_t count, struct elf_sym
 size_t elf_symbols_count(const struct elf_symbols *symbols);
 /* The name of the function at an address as the table spells it, or NULL. */
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address);
+/* Calls `visit` for each symbol of a size, by ascending address, until it returns something else than 0, which is
+ * returned. */
+int elf_symbols_each(const struct elf_symbols *symbols,
+		     int (*visit)(void *context, const char *name, uint64_t low, uint64_t high),
+		     void *context);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 #endif

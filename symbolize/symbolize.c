@@ -185,6 +185,14 @@ static int load_symbols(struct sym_module *module)
 	return module->symbols ? 0 : elf_symbols_load(files, 2, &module->symbols);
 }
 
+int sym_functions(struct sym_module *module, int (*visit)(void *, const char *, uint64_t, uint64_t),
+		  void *context)
+{
+	int error = load_symbols(module);
+
+	return error ? error : elf_symbols_each(module->symbols, visit, context);
+}
+
 static const char *find_symbol(void *context, uint64_t address)
 {
 	struct sym_module *module = context;

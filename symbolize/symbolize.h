@@ -103,6 +103,14 @@ int sym_resolve(struct sym_module *module, const uint64_t *addresses, size_t cou
 		sym_callback *callback, void *context) __attribute__((warn_unused_result));
 
 /*
+ * Calls `visit` for each function that a symbol table of the module names, as the table spells it, with its range of
+ * link-time addresses, until it returns something else than 0, which is returned.  -ENOMEM when memory ends.
+ */
+int sym_functions(struct sym_module *module,
+		  int (*visit)(void *context, const char *name, uint64_t low, uint64_t high),
+		  void *context) __attribute__((warn_unused_result));
+
+/*
  * A perf map (/tmp/perf-PID.map, lines "START SIZE NAME" in hex) of a JIT
  * compiler.  Absolute runtime addresses.  Returns NULL in *map when there is no
  * such file (0 is returned).  Lines out of form are passed over; the last line

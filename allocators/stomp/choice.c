@@ -4,12 +4,13 @@
 
 #include "agent/layout.h"
 #include "agent/modules.h"
+#include "agent/rt/mem.h"
 #include "agent/rt/sys.h"
 #include "agent/stack_tree.h"
 #include "allocators/stomp/errors.h"
 #include "allocators/stomp/options.h"
 
-enum { MOST_NODES = 1 << 26 }; /* more stacks than that are not guarded */
+enum { MOST_NODES = 1 << 26 /* more stacks than that are not guarded */, PATH_SIZE = 4200 };
 
 enum verdict { NOT_KNOWN, NO, YES };
 
@@ -17,10 +18,24 @@ static const struct stomp_range *ranges;
 static uint32_t range_count;
 static uint8_t *verdicts; /* by node; NULL: functions do not matter */
 
+static bool is_this_program(const char *path, uint32_t size)
+{
+	static char own[PATH_SIZE];
+	long n = rt_syscall3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof(own));
+
+	return n == (long)size && memcmp(own, path, size) == 0;
+}
+
 void choice_start(void)
 {
-	if (errors_chosen(&ranges, &range_count))
-		verdicts = rt_map_sparse(MOST_NODES);
+	const char *program;
+	uint32_t size;
+
+	if (!errors_chosen(&ranges, &range_count, &program, &size))
+		return;
+	verdicts = rt_map_sparse(MOST_NODES);
+	if (!is_this_program(program, size))
+		range_count = 0; /* none of this one's functions was meant */
 }
 
 static bool in_ranges(uint64_t address)

@@ -113,13 +113,17 @@ void errors_start(const char *directory)
 	take_process_place();
 }
 
-bool errors_chosen(const struct stomp_range **ranges, uint32_t *count)
+bool errors_chosen(const struct stomp_range **ranges, uint32_t *count, const char **program,
+		   uint32_t *program_size)
 {
-	if (!file || !file->chosen || file->ranges > STOMP_FILE_SIZE ||
-	    file->range_count > (STOMP_FILE_SIZE - file->ranges) / sizeof(**ranges))
+	if (!file || !file->chosen || file->ranges > STOMP_FILE_SIZE / 2 ||
+	    file->range_count > STOMP_FILE_SIZE / 4 / sizeof(**ranges) ||
+	    file->program_size > DIRECTORY_SIZE)
 		return false;
 	*ranges = (const struct stomp_range *)((const char *)file + file->ranges);
 	*count = file->range_count;
+	*program = (const char *)(*ranges + *count);
+	*program_size = file->program_size;
 	return true;
 }
 

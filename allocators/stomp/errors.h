@@ -16,8 +16,9 @@ void errors_start(const char *directory);
 /* In a forked child: a place of its own. */
 void errors_restart(void);
 extern struct stomp_process *errors_process;
-/* The functions whose blocks are to be guarded; false: all. */
-bool errors_chosen(const struct stomp_range **ranges, uint32_t *count);
+/* The functions whose blocks are to be guarded, and the executable they are of; false: all. */
+bool errors_chosen(const struct stomp_range **ranges, uint32_t *count, const char **program,
+		   uint32_t *program_size);
 
 /*
  * Records a finding once for each place in the code, when the program goes on.  The stack: that of `context`, or, when

@@ -126,8 +126,9 @@ struct stomp_header {
 	/* stomp:function: only blocks are guarded whose stack has a frame in one of the ranges; set by memtrack before the
 	 * start.  chosen 0: all blocks. */
 	uint32_t chosen, range_count;
-	uint64_t ranges; /* offset of struct stomp_range, ascending, disjoint */
-	uint64_t reserved[1];
+	uint64_t ranges;       /* offset of struct stomp_range, ascending, disjoint */
+	uint32_t program_size; /* of the path of the executable they are of, which follows them */
+	uint32_t reserved;
 	struct stomp_process processes[STOMP_PROCESSES];
 	uint64_t errors
 		[STOMP_ERRORS]; /* offset of struct stomp_error in the file; 0: not complete (yet) */

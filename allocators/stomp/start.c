@@ -100,7 +100,7 @@ bool stomp_wake(void)
 	if (seen == NEW) {
 		start();
 		rt_syscall3(SYS_madvise, (long)&stomp_live, sizeof(stomp_live), MADV_WIPEONFORK);
-	} else { /* the first event in a forked child */
+	} else {		  /* the first event in a forked child */
 		after_fork(true); /* again, unless it was forked by the bare system call */
 		errors_restart();
 		fault_restart();

@@ -140,6 +140,23 @@ setup() {
 	record_status 139 --malloc=stomp:max=48 "$B/bugs" over_read_1
 	record --malloc=stomp:min=49 "$B/bugs" over_read_1
 	record_status 139 --malloc=stomp:min=48 "$B/bugs" over_read_1
+	record_status 139 --malloc='stomp:align=16,function=^bug_(al|x)loc$' "$B/bugs" over_read_1
+	record_status 0 --malloc='stomp:function=bug_read' "$B/bugs" over_read_1
+	assert_eq "$(query '.guards[0] | "\(.madvise_blocks) \(.mprotect_blocks)"')" "0 0" "guarded blocks of what does not allocate"
+	record_status 139 --malloc='stomp:function=bug_new_array' "$B/bugs++" new_array_over
+	# By demangled names as well.
+	record --malloc='stomp:function=^new_direct\(\)$' "$B/operators"
+	assert_between "$(query '.guards[0].madvise_blocks + .guards[0].mprotect_blocks')" 1 1000000 "guarded blocks"
+	assert_between "$(query '.guards[0].canary_blocks')" 1 1000000 "blocks that other functions allocate"
+	for given in 'function=no_such_function' 'function=' 'function=a['; do
+		rm -f ran
+		memtrack 125 run "--malloc=stomp:$given" "$B/bugs" control
+		assert_one_error 2
+		assert_empty out "stdout with $given"
+	done
+	# Another program that the program runs has no such functions.
+	record --malloc='stomp:function=main' "$B/bugs" control
+	record --malloc='stomp:function=^run$' "$B/correct" spawn
 	for given in nonsense align=3 sample=0 sample=x guard=nothing quarantine=-1 max=1Q; do
 		rm -f ran
 		memtrack 125 run "--malloc=stomp:$given" touch ran

@@ -54,12 +54,15 @@ static void build(const char *name, const char *options, const char *source)
 
 /* -- options of stomp --------------------------------------------------------------------------- */
 
+static char *function; /* what the last options said */
+
 static void expect_options(const char *text, const char *canonical)
 {
 	char *got;
 
+	free(function);
 	memset(&diag, 0, sizeof(diag));
-	got = allocator_stomp_options(text, &diag);
+	got = allocator_stomp_options(text, &function, &diag);
 	if (!canonical) {
 		assert_null(got);
 		assert_true(*diag.text);
@@ -87,10 +90,24 @@ static void test_stomp_options(void **state)
 	expect_options("guard=mprotect,guard=canary", "guard=mprotect,guard=canary");
 }
 
+/* An expression takes all that is left, commas and colons as well. */
+static void test_stomp_function(void **state)
+{
+	(void)state;
+	expect_options("under", "under");
+	assert_null(function);
+	expect_options("align=1,function=^a::b(c,under)$", "align=1");
+	assert_string_equal(function, "^a::b(c,under)$");
+	expect_options("function=x,function=y", "");
+	assert_string_equal(function, "x,function=y");
+}
+
 static void test_stomp_options_wrong(void **state)
 {
 	static const char *const wrong[] = {
 		"over",
+		"function=",
+		"function",
 		"under=1",
 		"align",
 		"align=",
@@ -114,7 +131,6 @@ static void test_stomp_options_wrong(void **state)
 		"unde",
 		"underr",
 		"=1",
-		"function=main",
 		"under align=1",
 		"align=16x",
 		"align=18446744073709551617",
@@ -449,11 +465,17 @@ static int leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stomp_options),	 cmocka_unit_test(test_stomp_options_wrong),
-		cmocka_unit_test(test_libraries),	 cmocka_unit_test(test_no_libraries),
-		cmocka_unit_test(test_damaged_library),	 cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_cache_damaged),	 cmocka_unit_test(test_names),
-		cmocka_unit_test(test_choose),		 cmocka_unit_test(test_choose_stomp),
+		cmocka_unit_test(test_stomp_options),
+		cmocka_unit_test(test_stomp_function),
+		cmocka_unit_test(test_stomp_options_wrong),
+		cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_no_libraries),
+		cmocka_unit_test(test_damaged_library),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_cache_damaged),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_choose),
+		cmocka_unit_test(test_choose_stomp),
 		cmocka_unit_test(test_choose_by_search),
 	};
 
