@@ -156,7 +156,7 @@ setup() {
 	done
 	# Another program that the program runs has no such functions.
 	record --malloc='stomp:function=main' "$B/bugs" control
-	record --malloc='stomp:function=^run$' "$B/correct" spawn
+	record --malloc='stomp:function=^main$' "$B/correct" spawn
 	for given in nonsense align=3 sample=0 sample=x guard=nothing quarantine=-1 max=1Q; do
 		rm -f ran
 		memtrack 125 run "--malloc=stomp:$given" touch ran
