@@ -118,7 +118,7 @@ static const char *real_name(const char *path, char room[PATH_MAX])
 	const char *base = strrchr(path, '/');
 
 	if (base &&
-	    (strcmp(base + 1, SESSION_ALLOCATOR) == 0 ||
+	    (strcmp(base + 1, SESSION_ALLOCATOR) == 0 || strcmp(base + 1, SESSION_STOMP) == 0 ||
 	     strcmp(base + 1, SESSION_OPERATORS) == 0) &&
 	    realpath(path, room))
 		return room;

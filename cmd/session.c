@@ -120,7 +120,8 @@ static int name_libraries(struct session *session, struct diag *diag)
 		error = name_library(session, session_find_library(SESSION_OPERATORS, NULL, diag),
 				     SESSION_OPERATORS, &session->operators, diag);
 	if (!error && allocator && allocator->path)
-		error = name_library(session, strdup(allocator->path), SESSION_ALLOCATOR,
+		error = name_library(session, strdup(allocator->path),
+				     allocator->stomp_options ? SESSION_STOMP : SESSION_ALLOCATOR,
 				     &session->allocator, diag);
 	return error;
 }
@@ -401,7 +402,8 @@ static bool is_ours(const char *name)
 	       strncmp(name, UNREADY_PREFIX, strlen(UNREADY_PREFIX)) == 0 ||
 	       strncmp(name, SEG_IMAGE_PREFIX, strlen(SEG_IMAGE_PREFIX)) == 0 ||
 	       strcmp(name, STOMP_FILE) == 0 || strcmp(name, SESSION_AGENT) == 0 ||
-	       strcmp(name, SESSION_OPERATORS) == 0 || strcmp(name, SESSION_ALLOCATOR) == 0;
+	       strcmp(name, SESSION_OPERATORS) == 0 || strcmp(name, SESSION_ALLOCATOR) == 0 ||
+	       strcmp(name, SESSION_STOMP) == 0;
 }
 
 void session_remove(const char *directory)

@@ -23,6 +23,7 @@ struct stomp_functions;
 #define SESSION_AGENT	  "libmemtrack.so"
 #define SESSION_OPERATORS "libmemtrack-operators.so"
 #define SESSION_ALLOCATOR "libmemtrack-allocator.so"
+#define SESSION_STOMP	  "libmemtrack-stomp.so" /* by which the agent knows it */
 
 struct session_options {
 	const char *base;   /* --session-dir; NULL: choose */

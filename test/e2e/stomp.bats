@@ -165,6 +165,13 @@ setup() {
 	done
 }
 
+@test "from a folder with blanks: sizes are passed on as they are" {
+	mkdir "a b"
+	cp "$MEMTRACK" "${MEMTRACK%/*}"/libmemtrack*.so "a b"
+	call 139 "./a b/memtrack" run -q --malloc=stomp:align=1 -o memtrack.dat "$B/bugs" odd_read
+	assert_eq "$(stomp_errors '.[0].block | "\(.size) \(.offset)"')" "13 13" "size and offset"
+}
+
 @test "the report says how blocks were guarded, and how many" {
 	record --malloc=stomp "$B/crowd" 1000
 	memtrack 0 report memtrack.dat
