@@ -588,8 +588,8 @@ static int read_bad_frees(struct image_source source, struct image *image, struc
 		if (!r->count || r->state > 1)
 			continue;
 		image->bad_frees[image->bad_free_count++] = (struct image_bad_free){
-			.node = known_node(image, r->key >> 32),
-			.allocated = known_node(image, r->key & UINT32_MAX),
+			.node = known_node(image, r->key & UINT32_MAX),
+			.allocated = known_node(image, r->key >> 32),
 			.count = r->count,
 			.address = r->address,
 			.size = r->state ? r->size : 0,

@@ -200,3 +200,20 @@ setup() {
 	*) fail "seen: $(site_sum plug_red_alloc allocations), unknown: $(total unknown_frees)" ;;
 	esac
 }
+
+@test "wrong frees, by their stacks" {
+	call 0 "$MEMTRACK" run -q -o memtrack.dat "$B/wrong" survived
+	forget
+	expect_totals double_frees=3 unknown_frees=7
+	assert_eq "$(query '.errors | length')" 2 "errors"
+	assert_eq "$(query '.errors[] | select(.kind == "double-free") | "\(.count) \(.access) \(.block.size) \(.block.offset) \(.thread) \(.freed)"')" \
+		"3 null 40 0 1 null" "the double free"
+	assert_eq "$(query '.errors[] | select(.kind == "double-free") | [.stack[:2], .allocated[:2]] | map(map(.function)) | tostring')" \
+		'[["release_again","survived"],["make_small","survived"]]' "its stacks"
+	assert_eq "$(query '.errors[] | select(.kind == "invalid-free") | "\(.count) \(.block) \(.allocated) \(.stack[0].function)"')" \
+		"7 null [] release_odd" "the free of what is no block"
+	memtrack 0 report memtrack.dat
+	assert_match out release_again "the report"
+	assert_match out make_small "the report"
+	assert_match out release_odd "the report"
+}

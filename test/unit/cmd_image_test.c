@@ -723,7 +723,7 @@ static void put_bad_free(uint32_t index, const struct seg_bad_free *record)
 
 static uint64_t key_of(uint32_t node, uint32_t allocated)
 {
-	return (uint64_t)node << 32 | allocated;
+	return (uint64_t)allocated << 32 | node;
 }
 
 static void make_bad_frees(void)
