@@ -119,7 +119,7 @@ static int find_guards(struct error_set *set, const struct error_image *images, 
 	if (!kept)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++)
-		kept[set->errors[i].process]++;
+		add_up(&kept[set->errors[i].process], set->errors[i].rec.count);
 	for (uint32_t i = 0; i < set->state.process_count; i++) {
 		const struct stomp_process *p = &set->state.processes[i];
 		size_t image = p->pid > 0 ? image_near(images, count, p) : 0;

@@ -186,7 +186,7 @@ static void take_facts(const struct stomp_error *e, struct found_error *error)
 		.freed_thread = e->freed_thread,
 		.tid = e->tid > 0 ? e->tid : 0,
 		.t_ns = -1,
-		.count = 1,
+		.count = e->count ? e->count : 1,
 		.continued = (e->flags & STOMP_CONTINUED) != 0,
 		.by_realloc = (e->flags & STOMP_BY_REALLOC) != 0,
 	};

@@ -217,6 +217,13 @@ enum stomp_guard arena_guard(const struct arena_slot *slot)
 	return guard_of(span_at((uintptr_t)slot->data)->class_plus_1 - 1);
 }
 
+enum stomp_guard arena_guard_at(uintptr_t address)
+{
+	uint32_t class = span_at(address)->class_plus_1;
+
+	return class ? guard_of(class - 1) : STOMP_GUARD_MPROTECT; /* only reserved so far */
+}
+
 bool arena_following(const struct arena_slot *slot, struct arena_slot *next)
 {
 	return arena_find((uintptr_t)slot->data + arena_slot_size(slot), next);

@@ -79,6 +79,8 @@ bool arena_following(const struct arena_slot *slot, struct arena_slot *next);
 /* How the pages of a slot are guarded: there are few large ones, and guards for each of their pages would cost more than a
  * mapping. */
 enum stomp_guard arena_guard(const struct arena_slot *slot);
+/* The same of any page of the arena. */
+enum stomp_guard arena_guard_at(uintptr_t address);
 /* Bytes of address space that a slot takes. */
 static inline size_t arena_slot_size(const struct arena_slot *slot)
 {

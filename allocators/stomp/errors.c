@@ -29,7 +29,10 @@ static uint32_t process_index = STOMP_PROCESSES;
 
 /* One record at a time. */
 static struct rt_lock lock;
-static uint64_t places[PLACES];
+static struct {
+	uint64_t key;
+	struct stomp_error *record; /* NULL: it found no room */
+} places[PLACES];
 
 /* The record being made. */
 static struct building {
@@ -130,6 +133,7 @@ bool errors_chosen(const struct stomp_range **ranges, uint32_t *count, const cha
 void errors_restart(void)
 {
 	lock = (struct rt_lock){ 0 };
+	memset(places, 0, sizeof(places)); /* its errors are its own */
 	take_process_place();
 }
 
@@ -172,8 +176,20 @@ static void put_node(struct building *b, struct stomp_stack *stack, uint32_t nod
 	put_stack(b, stack, count, root);
 }
 
+/* The executable has no name in the load map. */
+static const char *executable(uint32_t *size)
+{
+	static char path[DIRECTORY_SIZE];
+	long n = rt_syscall3(SYS_readlink, (long)"/proc/self/exe", (long)path, sizeof(path));
+
+	*size = n > 0 ? (uint32_t)n : 0;
+	return path;
+}
+
 static void put_path(struct building *b, struct stomp_module *m, const char *path, uint32_t size)
 {
+	if (!size)
+		path = executable(&size);
 	if (!path || b->used + size > RECORD)
 		return;
 	m->path = b->used;
@@ -208,7 +224,7 @@ static uint32_t flags_of(const struct stomp_finding *f)
 {
 	return (f->block.address ? STOMP_HAS_BLOCK : 0) |
 	       (f->block.was_freed ? STOMP_HAS_FREED : 0) | (f->by_realloc ? STOMP_BY_REALLOC : 0) |
-	       (stomp_options.go_on ? STOMP_CONTINUED : 0);
+	       (f->goes_on ? STOMP_CONTINUED : 0);
 }
 
 static void fill_record(struct building *b, const struct stomp_finding *f,
@@ -234,6 +250,7 @@ static void fill_record(struct building *b, const struct stomp_finding *f,
 		.block_address = f->block.address,
 		.block_size = f->block.size,
 		.corrupt_bytes = f->corrupt_bytes,
+		.count = 1,
 	};
 	if (context) {
 		count = stacks_of_context(context, b->frames, &root);
@@ -272,8 +289,10 @@ static char *find_room(uint32_t *index)
 	return (char *)file + offset;
 }
 
-/* The place in the code: for a fault the instruction, else the stack. */
-static bool is_known_place(const ucontext_t *context, struct stomp_caller caller, uint32_t kind)
+/* Where in the code: for a fault the instruction, else the stack.  Index into places, taken when it is new; PLACES: all are
+ * taken. */
+static uint32_t find_place(const ucontext_t *context, struct stomp_caller caller, uint32_t kind,
+			   bool *is_new)
 {
 	uint64_t key =
 		((context ? (uint64_t)context->uc_mcontext.gregs[REG_RIP] : caller.node) << 4 |
@@ -282,29 +301,35 @@ static bool is_known_place(const ucontext_t *context, struct stomp_caller caller
 	uint32_t i = (uint32_t)(key >> 54);
 
 	for (uint32_t n = 0; n < PLACES; n++, i = (i + 1) % PLACES) {
-		if (places[i] == key)
-			return true;
-		if (!places[i]) {
-			places[i] = key;
-			return false;
-		}
+		*is_new = !places[i].key;
+		if (*is_new)
+			places[i].key = key;
+		if (places[i].key == key)
+			return i;
 	}
-	return true;
+	return PLACES;
 }
 
 static void report(const struct stomp_finding *f, const ucontext_t *context,
 		   struct stomp_caller caller)
 {
-	uint32_t index;
+	bool is_new;
+	uint32_t index, place = find_place(context, caller, f->kind, &is_new);
 	char *base;
 
-	if (is_known_place(context, caller, f->kind))
+	if (place == PLACES)
 		return;
+	if (!is_new) {
+		if (places[place].record)
+			__atomic_fetch_add(&places[place].record->count, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	base = find_room(&index);
 	if (!base)
 		return;
 	building.base = base;
 	fill_record(&building, f, context, caller);
+	places[place].record = file ? (struct stomp_error *)base : NULL;
 	if (file) /* release: the record is complete */
 		__atomic_store_n(&file->errors[index], (uint64_t)(base - (char *)file),
 				 __ATOMIC_RELEASE);

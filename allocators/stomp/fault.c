@@ -90,8 +90,9 @@ static bool take_fault(uintptr_t address, const ucontext_t *context)
 	struct stomp_caller caller = { .thread = stacks_thread() };
 
 	heap_explain(address, &f);
+	f.goes_on = stomp_options.go_on && heap_let_pass(address);
 	errors_report(&f, context, caller);
-	return stomp_options.go_on && heap_let_pass(address);
+	return f.goes_on;
 }
 
 static void on_fault(int signal, siginfo_t *info, void *context)
@@ -186,9 +187,10 @@ static void end_program(void)
 	rt_syscall3(SYS_exit_group, 127, 0, 0);
 }
 
-void fault_in_call(const struct stomp_finding *finding, struct stomp_caller caller)
+void fault_in_call(struct stomp_finding *finding, struct stomp_caller caller)
 {
+	finding->goes_on = stomp_options.go_on;
 	errors_report(finding, NULL, caller);
-	if (!stomp_options.go_on)
+	if (!finding->goes_on)
 		end_program();
 }

@@ -22,6 +22,6 @@ __sighandler_t fault_next_signal(int signal, __sighandler_t handler);
 
 /* An error that was found in a call, by `caller`: reports it, and ends the program as abort(3) does, unless it is to go
  * on. */
-void fault_in_call(const struct stomp_finding *finding, struct stomp_caller caller);
+void fault_in_call(struct stomp_finding *finding, struct stomp_caller caller);
 
 #endif

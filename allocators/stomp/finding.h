@@ -23,6 +23,7 @@ struct stomp_finding {
 	struct stomp_block block;
 	uint64_t corrupt_bytes;
 	bool by_realloc;
+	bool goes_on; /* the program does */
 };
 
 /* The byte with which what belongs to no block is filled. */

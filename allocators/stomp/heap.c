@@ -332,9 +332,9 @@ bool heap_let_pass(uintptr_t address)
 {
 	struct arena_slot slot;
 
-	if (!arena_find(address, &slot) ||
-	    !guard_open(arena_guard(&slot), (char *)page_of(address), RT_PAGE))
+	if (!guard_open(arena_guard_at(address), (char *)page_of(address), RT_PAGE))
 		return false;
-	slot.record->odd |= SLOT_PASSED;
+	if (arena_find(address, &slot))
+		slot.record->odd |= SLOT_PASSED;
 	return true;
 }

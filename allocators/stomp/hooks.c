@@ -53,7 +53,7 @@ static void *allocate(size_t size, size_t alignment, const uintptr_t *frame, boo
 	caller = stacks_caller(frame);
 	if (choice_is_guarded(size, caller.node)) {
 		block = heap_alloc(size, alignment, caller, &how);
-		if (!block)
+		if (!block && stomp_arena.size)
 			__atomic_fetch_add(&errors_process->refused, 1, __ATOMIC_RELAXED);
 	}
 	if (!block) {

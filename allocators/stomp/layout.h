@@ -108,7 +108,8 @@ struct stomp_error {
 	struct stomp_stack stack;	     /* of the access or free */
 	struct stomp_stack allocated, freed; /* count 0: unknown */
 	uint32_t modules, module_count;	     /* offset from the start of the record */
-	uint64_t reserved[2];
+	uint64_t count; /* how often at this place in the code; grows while the program goes on */
+	uint64_t reserved[1];
 };
 
 /* Code of the executable, link-time addresses. */

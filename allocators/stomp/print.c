@@ -53,6 +53,13 @@ static void put_number(uint64_t value, unsigned base)
 	put_bytes(digits + n, sizeof(digits) - n);
 }
 
+/* "1 byte", "2 bytes" */
+static void put_bytes_of(uint64_t count)
+{
+	put_number(count, 10);
+	put(count == 1 ? " byte" : " bytes");
+}
+
 static const char *kind_name(uint32_t kind)
 {
 	static const char *const names[] = {
@@ -126,18 +133,18 @@ static void put_place(const struct stomp_error *e)
 	put_number(e->address, 16);
 	put(" is ");
 	if (e->address < start) {
-		put_number(start - e->address, 10);
-		put(" bytes before");
+		put_bytes_of(start - e->address);
+		put(" before");
 	} else if (e->address >= end) {
-		put_number(e->address - end, 10);
-		put(" bytes after");
+		put_bytes_of(e->address - end);
+		put(" after");
 	} else {
-		put_number(e->address - start, 10);
-		put(" bytes inside");
+		put_bytes_of(e->address - start);
+		put(" inside");
 	}
 	put(e->flags & STOMP_HAS_FREED ? " a freed block of " : " a block of ");
-	put_number(e->block_size, 10);
-	put(" bytes [");
+	put_bytes_of(e->block_size);
+	put(" [");
 	put_number(start, 16);
 	put(",");
 	put_number(end, 16);
@@ -178,10 +185,12 @@ void print_error(const struct stomp_error *e)
 	put("\n");
 	put_stack(e, &e->stack);
 	if (e->kind == STOMP_CORRUPTION) {
-		put_number(e->corrupt_bytes, 10);
-		put(" bytes were overwritten, noticed here when the block was freed; the first:\n");
+		put_bytes_of(e->corrupt_bytes);
+		put(" overwritten, noticed here when the block was freed; the first:\n");
 	}
 	put_block(e);
+	if (e->flags & STOMP_CONTINUED)
+		put("the program goes on; this place in it is not told of again\n");
 	flush();
 }
 
