@@ -11,7 +11,7 @@
 #include "report/units.h"
 
 const char allocator_stomp_known[] =
-	"under, align=N, quarantine=SIZE, sample=N, min=SIZE, max=SIZE, continue, guard=WAY, "
+	"under, align=N, quarantine=SIZE, sample=N, min=SIZE, max=SIZE, continue, guard=METHOD, "
 	"and last function=REGEX";
 
 #define FUNCTION "function="
@@ -71,8 +71,13 @@ static int wrong(const struct known *o, const char *value, struct diag *diag)
 			o->most);
 }
 
+/* Sizes that are guarded. */
+struct range {
+	uint64_t min, max;
+};
+
 /* One option, at `text`, `length` bytes of it. */
-static int put(FILE *out, const char *text, size_t length, struct diag *diag)
+static int put(FILE *out, const char *text, size_t length, struct range *range, struct diag *diag)
 {
 	size_t name = strcspn(text, "=");
 	const struct known *o = find(text, name < length ? name : length);
@@ -101,6 +106,10 @@ static int put(FILE *out, const char *text, size_t length, struct diag *diag)
 	if ((o->kind != SIZE && !is_plain(value)) || units_parse_size(value, &number) ||
 	    number < o->least || number > o->most || (o->kind == POWER && (number & (number - 1))))
 		return wrong(o, value, diag);
+	if (strcmp(o->name, "min") == 0)
+		range->min = number;
+	if (strcmp(o->name, "max") == 0)
+		range->max = number;
 	fprintf(out, "%s=%" PRIu64, o->name, number);
 	return 0;
 }
@@ -124,6 +133,7 @@ char *allocator_stomp_options(const char *text, char **function, struct diag *di
 	size_t size;
 	FILE *out = open_memstream(&result, &size);
 	int error = out ? 0 : diag_set(diag, -ENOMEM, "out of memory");
+	struct range range = { 0, UINT64_MAX };
 	bool first = true;
 
 	*function = NULL;
@@ -135,11 +145,14 @@ char *allocator_stomp_options(const char *text, char **function, struct diag *di
 		if (!error && length) {
 			if (!first)
 				fputc(',', out);
-			error = put(out, text, length, diag);
+			error = put(out, text, length, &range, diag);
 			first = false;
 		}
 		text += length + (text[length] != 0);
 	}
+	if (!error && range.min > range.max)
+		error = diag_set(diag, -EINVAL,
+				 "stomp: min is above max: no block would be guarded");
 	if (out && fclose(out) && !error)
 		error = diag_set(diag, -ENOMEM, "out of memory");
 	if (error) {

@@ -18,7 +18,7 @@ static const struct channel {
 	  "all but callstack: exact totals without stacks, for less cost" },
 	{ "none", CHANNELS_NONE,
 	  "nothing: the program runs on the allocator of --malloc, and no "
-	  "recording is written" },
+	  "recording is written, but that of stomp's errors" },
 };
 
 int channels_parse(const char *text, unsigned *channels, struct diag *diag)
@@ -35,6 +35,11 @@ int channels_parse(const char *text, unsigned *channels, struct diag *diag)
 			diag_set(diag, -EINVAL, "unknown channel '%.*s' in --trace=%s", (int)length,
 				 at, text);
 			diag_hint(diag, "'memtrack help channels' lists those there are");
+			return -EINVAL;
+		}
+		if (known[i].channels == CHANNELS_NONE && strchr(text, ',')) {
+			diag_set(diag, -EINVAL, "--trace=%s: 'none' goes with no other channel",
+				 text);
 			return -EINVAL;
 		}
 		all |= known[i].channels;

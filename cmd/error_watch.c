@@ -324,6 +324,11 @@ static void show(struct error_watch *e, const struct found_error *error)
 	free(n.places);
 }
 
+bool error_watch_pending(const struct error_watch *e)
+{
+	return stomp_file_has_more(&e->file);
+}
+
 void error_watch_look(struct error_watch *e)
 {
 	struct found_error error;

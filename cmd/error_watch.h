@@ -6,6 +6,7 @@
 #ifndef MEMTRACK_CMD_ERROR_WATCH_H
 #define MEMTRACK_CMD_ERROR_WATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -30,6 +31,8 @@ void error_watch_init(struct error_watch *e, const struct watch *watch,
 		      const struct sym_options *symbols, FILE *out, bool color, bool utf8);
 /* Shows what has come since. */
 void error_watch_look(struct error_watch *e);
+/* Is there something to show?  Cheap. */
+bool error_watch_pending(const struct error_watch *errors);
 /* Says how many were too many to show, and releases all. */
 void error_watch_end(struct error_watch *e);
 

@@ -128,7 +128,8 @@ static void print_errors(const struct collect_summary *s)
 			text + length, sizeof(text) - length, "%s%s of which nothing could be kept",
 			total ? ", " : ": ", units_count(number, s->errors_lost));
 	if (length)
-		msg_warn("errors in the use of the heap%s (memtrack report shows them)", text);
+		msg_warn("errors in the use of the heap%s (memtrack report%s shows them)", text,
+			 s->processes > 1 ? " --all" : "");
 }
 
 static void print_next(const struct collect_summary *s, const char *output)
@@ -146,8 +147,12 @@ static void print_next(const struct collect_summary *s, const char *output)
 
 static void print_summary(const struct collect_summary *s, const struct finish_options *options)
 {
-	print_figures(s, options->signal);
-	print_processes(s);
+	if (options->not_recorded) {
+		msg_info("only errors were looked for (--trace=none)");
+	} else {
+		print_figures(s, options->signal);
+		print_processes(s);
+	}
 	if (s->dropped || s->unattributed || s->lost_children)
 		msg_warn("not everything could be recorded: %" PRIu64
 			 " events not counted, %" PRIu64 " allocations without a stack, %" PRIu64

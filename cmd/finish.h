@@ -16,6 +16,7 @@ struct finish_options {
 	struct opt_list debug_paths;
 	bool debuginfod;
 	bool quiet;
+	bool not_recorded;     /* --trace=none */
 	const char *allocator; /* library that was put under the program; NULL: none */
 	bool operators;	       /* with our C++ operators before it */
 	int signal;	       /* that ended the target; 0: none */

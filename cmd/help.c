@@ -138,9 +138,10 @@ void help_short(FILE *out, const struct command *command)
  * The page's file: in the source tree beside the binary or above its directory, or where
  * the binary was installed.  False when there is none.
  */
-static bool find_manual(const char *command, char *path, size_t size)
+static bool find_manual(const char *command, int section, char *path, size_t size)
 {
-	static const char *const places[] = { "man", "../man", "../share/man/man1" };
+	static const char *const places[] = { "man", "../man", "../share/man/man1",
+					      "../share/man/man7" };
 	static const char *const endings[] = { "", ".gz" };
 	char directory[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
@@ -151,8 +152,9 @@ static bool find_manual(const char *command, char *path, size_t size)
 	*strrchr(directory, '/') = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		for (size_t j = 0; j < sizeof(endings) / sizeof(*endings); j++) {
-			int n = snprintf(path, size, "%s/%s/memtrack%s%s.1%s", directory, places[i],
-					 command ? "-" : "", command ? command : "", endings[j]);
+			int n = snprintf(path, size, "%s/%s/memtrack%s%s.%d%s", directory,
+					 places[i], command ? "-" : "", command ? command : "",
+					 section, endings[j]);
 
 			if (n > 0 && (size_t)n < size && access(path, R_OK) == 0)
 				return true;
@@ -161,16 +163,20 @@ static bool find_manual(const char *command, char *path, size_t size)
 	return false;
 }
 
-int help_manual(const struct command *command)
+/* On a terminal, and where there is man(1) and the page; else returns. */
+static void open_manual(const char *name, int section)
 {
 	char path[PATH_MAX + 64];
 
-	if (isatty(STDOUT_FILENO) &&
-	    find_manual(command ? command->name : NULL, path, sizeof(path))) {
+	if (isatty(STDOUT_FILENO) && find_manual(name, section, path, sizeof(path))) {
 		fflush(stdout);
 		execlp("man", "man", path, (char *)NULL);
-		/* no man here: the short help will do */
 	}
+}
+
+int help_manual(const struct command *command)
+{
+	open_manual(command ? command->name : NULL, 1);
 	if (command)
 		help_short(stdout, command);
 	else
@@ -234,15 +240,19 @@ void help_list_commands(FILE *out)
 			(*c)->summary);
 }
 
-/* Lists that are made here and now; false: no such list. */
+/* What is no command: lists that are made here and now; false: no such topic. */
 static bool show_topic(const char *name)
 {
-	if (strcmp(name, "allocators") == 0)
+	if (strcmp(name, "allocators") == 0) {
 		malloc_list(stdout);
-	else if (strcmp(name, "channels") == 0)
+	} else if (strcmp(name, "stomp") == 0) {
+		open_manual("stomp", 7);
+		malloc_list_stomp(stdout);
+	} else if (strcmp(name, "channels") == 0) {
 		channels_list(stdout);
-	else
+	} else {
 		return false;
+	}
 	return true;
 }
 
@@ -274,8 +284,8 @@ static const struct opt help_opts[] = {
 
 const struct command help_command = {
 	.name = "help",
-	.summary = "show the manual of a command, or what allocators or channels there are",
-	.usage = "[COMMAND | allocators | channels]",
+	.summary = "show a manual, or 'help allocators', 'help channels', 'help stomp'",
+	.usage = "[COMMAND | allocators | channels | stomp]",
 	.operand = "COMMAND",
 	.fn = cmd_help,
 	.opts = help_opts,

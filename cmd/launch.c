@@ -151,7 +151,12 @@ static void wait_loop(struct waiting *w, bool quiet)
 		if (ready > 0 && fds[1].revents)
 			session_refill(w->session);
 		watch_look(w->watch, false);
-		error_watch_look(w->errors);
+		if (error_watch_pending(w->errors)) {
+			/* Looking up names takes a while, and a process may be about to end of the error. */
+			poll(fds, 1, TICK_MS);
+			reap(w);
+			error_watch_look(w->errors);
+		}
 		ticks++;
 		if (w->target_ended && ++ticks_after == SAY_AFTER_TICKS && !quiet)
 			say_waiting(w);

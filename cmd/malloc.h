@@ -12,5 +12,7 @@ int malloc_choose(const char *argument, struct allocator_choice *choice, struct 
 	__attribute__((warn_unused_result));
 /* Each name with the library that would be used here, or what to do to have it. */
 void malloc_list(FILE *out);
+/* The options of stomp. */
+void malloc_list_stomp(FILE *out);
 
 #endif

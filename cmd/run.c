@@ -244,6 +244,7 @@ static enum finished write_recording(struct run *run, char **argv)
 
 	run->options.finish.output = output;
 	run->options.finish.allocator = run->allocator.path;
+	run->options.finish.not_recorded = run->channels == CHANNELS_NONE;
 	run->options.finish.operators = run->session.operators;
 	if (WIFSIGNALED(run->launch.status))
 		run->options.finish.signal = WTERMSIG(run->launch.status);

@@ -268,6 +268,14 @@ static int next_of(struct stomp_file *file, uint32_t count, struct found_error *
 	return 0;
 }
 
+bool stomp_file_has_more(const struct stomp_file *file)
+{
+	struct stomp_header header;
+
+	return read_header(file, &header) && header.error_count > file->pending &&
+	       file->pending < STOMP_ERRORS;
+}
+
 int stomp_file_next(struct stomp_file *file, struct found_error *error)
 {
 	struct stomp_header header;

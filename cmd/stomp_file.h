@@ -60,6 +60,8 @@ void stomp_file_open(struct stomp_file *file, const char *directory);
 void stomp_file_close(struct stomp_file *file);
 /* The next error that has come since, in order of their places as far as they are complete: 1, to be released by
  * found_error_release; 0 when there is no more for now; -ENOMEM. */
+/* Is there an entry that was not looked at? */
+bool stomp_file_has_more(const struct stomp_file *file);
 int stomp_file_next(struct stomp_file *file, struct found_error *error)
 	__attribute__((warn_unused_result));
 /* 0 or -ENOMEM.  No file: nothing. */

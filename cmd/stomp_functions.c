@@ -93,8 +93,10 @@ int stomp_functions_find(struct stomp_functions *functions, const char *path, co
 			 strerror(-error));
 	} else if (!functions->count) {
 		error = diag_set(diag, -ENOENT, "no function of '%s' matches '%s'", path, pattern);
-		diag_hint(diag, "a stripped program names only what it exports; functions of its "
-				"libraries do not count");
+		diag_hint(
+			diag,
+			"inlined functions do not count; a stripped program names only what it exports; functions of its "
+			"libraries do not count");
 	}
 	if (error)
 		stomp_functions_release(functions);

@@ -220,18 +220,15 @@ static void put_freed(struct text *t, const struct error_text *error)
 	put_stack(t, error, ERROR_FREED);
 }
 
-/* The frame that says most: of the program itself, with a line. */
+/* The frame that says most: the innermost of the program itself, named or not. */
 static const struct shown_frame *telling_frame(const struct error_text_stack *stack)
 {
-	const struct shown_frame *named = NULL;
 	for (size_t i = 0; i < stack->count; i++) {
 		const struct shown_frame *frame = &stack->frames[i];
-		if (frame->file && !(frame->module && plumbing_module(frame->module)))
+		if (!(frame->module && plumbing_module(frame->module)))
 			return frame;
-		if (!named && frame->function)
-			named = frame;
 	}
-	return named || !stack->count ? named : stack->frames;
+	return stack->count ? stack->frames : NULL;
 }
 
 static void put_summary(struct text *t, const struct error_text *error)
@@ -250,6 +247,15 @@ static void put_summary(struct text *t, const struct error_text *error)
 	fputc('\n', t->out);
 }
 
+/* What was found at the free only is found at the instruction by another way to guard. */
+static void put_hint(struct text *t, const struct rec_error *rec)
+{
+	if (rec->kind != ERROR_CORRUPTION || !rec->has_block || rec->block_freed)
+		return;
+	fprintf(t->out, "--malloc=stomp:%s stops at the write itself\n",
+		offset_of(rec) < 0 ? "under" : "align=1");
+}
+
 void error_text_put(struct text *t, const struct error_text *error)
 {
 	if (error->standalone)
@@ -262,6 +268,7 @@ void error_text_put(struct text *t, const struct error_text *error)
 	put_freed(t, error);
 	if (error->rec->continued)
 		fputs("the program goes on\n", t->out);
+	put_hint(t, error->rec);
 	if (error->standalone)
 		put_summary(t, error);
 }

@@ -113,6 +113,7 @@ struct model {
 	size_t argv_count;
 	size_t process_room, module_room, frame_room, location_room, node_room, stack_room,
 		sample_room, argv_room, error_room;
+	size_t errors_elsewhere; /* of processes that are not selected */
 	size_t file_count;
 	struct hash_index module_index, location_index, node_index,
 		stack_index; /* used while loading */

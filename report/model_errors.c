@@ -99,8 +99,12 @@ static int add_error(struct rows *rows)
 	for (int i = 0; !error && i < ERROR_STACKS; i++)
 		error = id_map_get(rows, &loader->nodes, rows->values[FIRST_STACK + 2 * i],
 				   &added.nodes[i]);
-	if (error || (added.process && !model->processes[added.process - 1].selected))
+	if (error)
 		return error;
+	if (added.process && !model->processes[added.process - 1].selected) {
+		model->errors_elsewhere++;
+		return 0;
+	}
 	copy_error(rows, &added.rec);
 	struct model_error *errors = array_grow(model->errors, &model->error_room,
 						model->error_count + 1, sizeof(*errors));

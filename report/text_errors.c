@@ -21,7 +21,7 @@ static void put_part(FILE *out, int *parts, uint64_t count, const char *what)
 static bool sum_guards(const struct model *model, struct rec_guard *sum)
 {
 	bool any = false;
-	*sum = (struct rec_guard){ 0 };
+	*sum = (struct rec_guard){ .method = GUARD_CANARY };
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
 		if (!process->selected || !process->guarded)
@@ -33,6 +33,8 @@ static bool sum_guards(const struct model *model, struct rec_guard *sum)
 		sum->refused += process->guard.refused;
 		if (process->guard.budget > sum->budget)
 			sum->budget = process->guard.budget;
+		if (process->guard.method != GUARD_CANARY)
+			sum->method = process->guard.method;
 	}
 	return any;
 }
@@ -50,7 +52,7 @@ void text_guards(struct text *t)
 		t->error = -ENOMEM;
 		return;
 	}
-	if (sum.blocks[GUARD_MADVISE] || !sum.blocks[GUARD_MPROTECT])
+	if (sum.blocks[GUARD_MADVISE] || sum.method == GUARD_MADVISE)
 		put_part(out, &parts, sum.blocks[GUARD_MADVISE],
 			 sum.blocks[GUARD_MADVISE] == 1
 				 ? "block by guard pages (MADV_GUARD_INSTALL)"
@@ -59,7 +61,10 @@ void text_guards(struct text *t)
 		put_part(out, &parts, sum.blocks[GUARD_MPROTECT],
 			 sum.blocks[GUARD_MPROTECT] == 1 ? "block by guard pages (mprotect)"
 							 : "blocks by guard pages (mprotect)");
-	put_part(out, &parts, sum.blocks[GUARD_CANARY], "by canaries");
+	put_part(out, &parts, sum.blocks[GUARD_CANARY],
+		 parts				 ? "by canaries"
+		 : sum.blocks[GUARD_CANARY] == 1 ? "block by canaries"
+						 : "blocks by canaries");
 	if (sum.blocks[GUARD_CANARY])
 		fputs(" (checked only when freed)", out);
 	if (sum.blocks[GUARD_NONE])
@@ -68,7 +73,8 @@ void text_guards(struct text *t)
 		fprintf(out, "; at most %s guard page%s at a time", units_count(number, sum.budget),
 			sum.budget == 1 ? "" : "s");
 	if (sum.refused)
-		fprintf(out, "; the kernel refused %s guard page%s",
+		fprintf(out,
+			"; %s block%s found no guard: the budget was spent, or the kernel refused",
 			units_count(number, sum.refused), sum.refused == 1 ? "" : "s");
 	if (fclose(out))
 		t->error = -ENOMEM;
@@ -86,7 +92,10 @@ void text_errors_summary(struct text *t)
 	size_t size;
 	int parts = 0;
 	if (!model->error_count) {
-		if (sum_guards(model, &guard))
+		if (model->errors_elsewhere)
+			text_paragraph(t, "Errors", TEXT_WARN,
+				       "none here, but in other processes: --all shows them");
+		else if (sum_guards(model, &guard))
 			text_paragraph(t, "Errors", TEXT_PLAIN, "none");
 		return;
 	}
@@ -101,6 +110,8 @@ void text_errors_summary(struct text *t)
 		if (kinds[kind])
 			put_part(out, &parts, kinds[kind], error_kind_name((enum error_kind)kind));
 	}
+	if (model->errors_elsewhere)
+		fputs("; more in other processes: --all shows them", out);
 	if (fclose(out))
 		t->error = -ENOMEM;
 	else
