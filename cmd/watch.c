@@ -360,7 +360,8 @@ static void apply_status(struct watched *w, const struct reaped *r)
 	w->status = r->status;
 	if (r->peak_rss_bytes > w->peak_rss_bytes)
 		w->peak_rss_bytes = r->peak_rss_bytes;
-	if (!w->ended) {
+	/* Also of one that was seen to be gone, but not when it went. */
+	if (!w->ended || !w->end_monotonic_ns) {
 		add_last_sample(w, r->monotonic_ns);
 		end_image(w, r->monotonic_ns);
 	}

@@ -165,6 +165,31 @@ setup() {
 	done
 }
 
+@test "an error lies in the time of its process, which is not that of looking up its names" {
+	local how
+	for how in callstack none; do
+		record_status 139 --malloc=stomp --trace $how "$B/bugs" over_read_1
+		assert_eq "$(query '.errors[0].t_s > 0 and .errors[0].t_s <= .process.duration_s')" true "time of the error with --trace=$how"
+	done
+}
+
+@test "continue: how often, and where blocks begin at a guard" {
+	record_status 0 --malloc=stomp:continue "$B/bugs" repeated
+	assert_eq "$(stomp_errors '[.[] | "\(.kind) \(.count)"] | sort | join(", ")')" "double-free 3, heap-buffer-overflow 5" "errors"
+	assert_eq "$(query '.guards[0].errors_lost')" 0 "errors lost"
+	record_status 0 --malloc=stomp:continue,under "$B/bugs" under_write
+	assert_eq "$(stomp_errors '.[0].continued')" true "the error before the first block"
+}
+
+@test "errors of a child are pointed to" {
+	call 0 "$MEMTRACK" run --malloc=stomp -o memtrack.dat sh -c '"$1" over_read_1; true' - "$B/bugs"
+	assert_match err "report --all" "the summary"
+	memtrack 0 report memtrack.dat
+	assert_match out "Errors.*--all" "the report of the shell"
+	memtrack 0 report --all memtrack.dat
+	assert_match out "1 heap-buffer-overflow" "the report of all"
+}
+
 @test "from a folder with blanks: sizes are passed on as they are" {
 	mkdir "a b"
 	cp "$MEMTRACK" "${MEMTRACK%/*}"/libmemtrack*.so "a b"

@@ -329,6 +329,18 @@ SITE static void double_free(void)
 	bug_free_again(p);
 }
 
+/* Not in the table: five overflows and three double frees, each in one place, for stomp:continue. */
+SITE static void repeated(void)
+{
+	for (volatile int i = 0; i < 5; i++) {
+		void *p = bug_alloc(48);
+		bug_write(p, 48);
+		bug_free(p);
+	}
+	for (volatile int i = 0; i < 3; i++)
+		double_free();
+}
+
 SITE static void double_free_later(void)
 {
 	void *p = bug_alloc(48);
@@ -433,7 +445,7 @@ static const struct bug bugs[] = {
 	BUG(smash_after),	BUG(smash_realloc),	  BUG(uaf_read),
 	BUG(uaf_write),		BUG(uaf_later),		  BUG(uaf_huge),
 	BUG(uaf_strlen),	BUG(thread_uaf),	  BUG(double_free),
-	BUG(double_free_later), BUG(double_free_huge),	  BUG(thread_double_free),
+	BUG(repeated), BUG(double_free_later), BUG(double_free_huge),	  BUG(thread_double_free),
 	BUG(free_stack),	BUG(free_static),	  BUG(free_interior),
 	BUG(free_misaligned),	BUG(realloc_freed),	  BUG(realloc_interior),
 	BUG(control),		{ NULL, NULL },
