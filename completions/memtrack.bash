@@ -32,7 +32,7 @@ _memtrack_value() {
 		;;
 	*"|"*) _memtrack_words "${kind//|/ }" "$current" ;;
 	FILE | FILE.* | DIR) _memtrack_files "$kind" "$current" ;;
-	COMMAND) _memtrack_words "$(_memtrack_list --list-commands | cut -f 1)" "$current" ;;
+	COMMAND) _memtrack_words "$(_memtrack_list --list-commands | cut -f 1) allocators channels stomp" "$current" ;;
 	PROGRAM)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -c -- "$current")
@@ -49,6 +49,15 @@ _memtrack_target() {
 	else
 		_memtrack_files FILE "${COMP_WORDS[COMP_CWORD]}"
 	fi
+}
+
+# The options after "stomp:", where ':' breaks words; fails elsewhere.  Only those right after it, not after a comma.
+_memtrack_stomp() {
+	local current=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1))
+	[[ $current == : ]] && current='' at=$COMP_CWORD
+	[[ ${COMP_WORDS[at]} == : && ${COMP_WORDS[at - 1]} == stomp ]] || return 1
+	compopt -o nospace 2>/dev/null
+	_memtrack_words "$(_memtrack_list help stomp | sed -n 's/^  \([a-z]*=\{0,1\}\).*/\1/p')" "$current"
 }
 
 _memtrack() {
@@ -76,6 +85,8 @@ _memtrack() {
 	while IFS=$'\t' read -r name kind _; do
 		takes[$name]=${kind#-}
 	done < <(_memtrack_list "$command" --list-options | sed 's/\t\t/\t-\t/')
+
+	if _memtrack_stomp; then return; fi
 
 	# Up to the current word: is the target reached, or does the word before want a value?
 	while ((i < COMP_CWORD)); do
