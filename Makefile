@@ -76,7 +76,7 @@ AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record
 
 # The guard-page allocator, and the agent's parts that it records stacks with.
 STOMP_SOURCES := $(addprefix allocators/stomp/, hooks.c start.c options.c choice.c guard.c arena.c heap.c canary.c stacks.c \
-	errors.c print.c fault.c)
+	errors.c print.c fault.c limits.c)
 STOMP_PARTS := $(addprefix agent/, initial.c real.c threads.c peak.c counters.c sample.c blocks.c stack_cache.c stack_walk.c \
 	stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c eh_frame.c modules.c unloading.c segment.c \
 	rt/sys.c rt/mem.c rt/lock.c)

@@ -5,7 +5,10 @@
 #include "agent/growth.h"
 #include "agent/rt/sys.h"
 
-enum { SIDE_SIZE = 1024 };
+enum {
+	SIDE_SIZE = 1024,
+	SPARSE_AT_ONCE = 1 << 16, /* entries made writable at a time: 512 KiB */
+};
 
 uint64_t **blocks_top[1u << BLOCK_TOP_BITS];
 
@@ -20,12 +23,13 @@ static struct {
 	uintptr_t base, size;
 	unsigned bits;
 	uint64_t *entries;
-	uint64_t used; /* entries from here on were never written */
+	uint64_t used;	/* entries from here on were never written, and cannot be read */
+	uint64_t ready; /* entries below can be written; under the growth lock */
 } sparse;
 
 void blocks_sparse(uintptr_t base, uintptr_t size, unsigned bits)
 {
-	sparse.entries = rt_map_sparse((size >> bits) * sizeof(*sparse.entries));
+	sparse.entries = rt_reserve((size >> bits) * sizeof(*sparse.entries));
 	if (!sparse.entries)
 		return;
 	sparse.base = base;
@@ -38,20 +42,40 @@ static bool is_sparse(uintptr_t address)
 	return address - sparse.base < sparse.size;
 }
 
+/* NULL: nothing was recorded there. */
 static uint64_t *sparse_entry(uintptr_t address)
 {
-	return &sparse.entries[(address - sparse.base) >> sparse.bits];
+	uint64_t index = (address - sparse.base) >> sparse.bits;
+
+	return index < __atomic_load_n(&sparse.used, __ATOMIC_ACQUIRE) ? &sparse.entries[index]
+								       : NULL;
+}
+
+/* Makes entries up to and including `index` writable. */
+static bool back_sparse(uint64_t index)
+{
+	uint64_t ready = (index / SPARSE_AT_ONCE + 1) * SPARSE_AT_ONCE;
+	bool backed;
+
+	if (!rt_lock_try(&growth_lock))
+		return false;
+	backed = ready <= sparse.ready || rt_use(&sparse.entries[sparse.ready],
+						 (ready - sparse.ready) * sizeof(*sparse.entries));
+	if (backed && ready > sparse.ready) {
+		sparse.ready = ready;
+		__atomic_store_n(&sparse.used, ready, __ATOMIC_RELEASE);
+	}
+	rt_unlock(&growth_lock);
+	return backed;
 }
 
 static uint64_t *make_sparse_entry(uintptr_t address)
 {
-	uint64_t *entry = sparse_entry(address), end = (uint64_t)(entry - sparse.entries) + 1;
-	uint64_t used = __atomic_load_n(&sparse.used, __ATOMIC_RELAXED);
+	uint64_t index = (address - sparse.base) >> sparse.bits;
 
-	while (used < end && !__atomic_compare_exchange_n(&sparse.used, &used, end, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-	return entry;
+	if (index >= __atomic_load_n(&sparse.used, __ATOMIC_ACQUIRE) && !back_sparse(index))
+		return NULL;
+	return &sparse.entries[index];
 }
 
 /* The table at *where, mapped when it is missing; the first of two threads wins. */
@@ -147,7 +171,7 @@ bool block_put_slowly(uintptr_t address, uint32_t node, uint64_t size, struct bl
 	uint64_t *entry = is_sparse(address) ? make_sparse_entry(address) : block_entry(address);
 	uint64_t short_size = size < BLOCK_HUGE ? size : BLOCK_HUGE;
 
-	if (!entry)
+	if (!entry && !is_sparse(address))
 		entry = address >> 47 ? NULL : make_entry(address);
 	*former = block_read_entry(entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0, address);
 	if (!entry)

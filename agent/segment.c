@@ -15,9 +15,6 @@
 struct seg_header *segment;
 struct rt_lock growth_lock;
 
-#define PRIVATE_MOST  (8ull << 30) /* of address space; memory is taken as it is used */
-#define PRIVATE_LEAST (16ull << 20)
-
 enum { PATH_SIZE = 4400, OPEN_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
 
 /* The newest window: [low, high) of the region is mapped at `address`. */
@@ -28,6 +25,7 @@ static struct {
 
 static uint64_t region_limit; /* the size of a region, less in a file that had to be shorter */
 static uint32_t region;	      /* which one of the file we have */
+static bool is_private;	      /* no file: each window is a mapping of its own */
 static struct seg_header *region_zero;
 
 static char *append(char *to, const char *text)
@@ -224,15 +222,14 @@ bool segment_claim(const struct segment_request *request, struct seg_header *par
 
 bool segment_claim_private(const struct segment_request *request)
 {
-	uint64_t size = PRIVATE_MOST;
-
 	segment = NULL;
-	while (!(window.address = rt_map_sparse(size)) && size > PRIVATE_LEAST)
-		size /= 2;
+	window.address = rt_map(SEG_WINDOW);
 	if (!window.address)
 		return false;
 	window.low = 0;
-	window.high = region_limit = size;
+	window.high = SEG_WINDOW;
+	region_limit = SEG_REGION_SIZE;
+	is_private = true;
 	segment = (struct seg_header *)window.address;
 	fill_identity(segment, request, (int32_t)rt_syscall3(SYS_getpid, 0, 0, 0));
 	return true;
@@ -253,7 +250,9 @@ static bool next_window(size_t size)
 		length *= 2;
 	if (length > region_limit - window.high)
 		return false;
-	p = map_further(window.address + (window.high - window.low) - RT_PAGE, RT_PAGE, length);
+	p = is_private ? rt_map(length)
+		       : map_further(window.address + (window.high - window.low) - RT_PAGE, RT_PAGE,
+				     length);
 	if (!p)
 		return false;
 	window.address = p;

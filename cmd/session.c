@@ -334,7 +334,7 @@ static char *make_preload(const struct session *session)
 static bool is_replaced(const struct session_environment *e, const char *entry)
 {
 	return is_variable(entry, "LD_PRELOAD") || is_variable(entry, SEG_SESSION_VARIABLE) ||
-	       (e->stomp && is_variable(entry, STOMP_OPTIONS_VARIABLE));
+	       (e->is_stomp && is_variable(entry, STOMP_OPTIONS_VARIABLE));
 }
 
 /* What the allocator should be told, unless the user has told it something himself; NULL: nothing. */
@@ -359,11 +359,13 @@ int session_environment_init(struct session_environment *e, const struct session
 	memset(e, 0, sizeof(*e));
 	while (environ[count])
 		count++;
+	e->is_stomp = choice && choice->stomp_options;
 	e->word_size = strlen(session->directory) + 200;
 	e->word = malloc(e->word_size);
 	e->variables = calloc(count + 5, sizeof(*e->variables));
 	e->preload = make_preload(session);
-	if (choice && choice->stomp_options &&
+	/* Not an empty one: programs that look at their environment should not see a difference. */
+	if (choice && choice->stomp_options && *choice->stomp_options &&
 	    asprintf(&e->stomp, STOMP_OPTIONS_VARIABLE "=%s", choice->stomp_options) < 0) {
 		e->stomp = NULL;
 		error = -ENOMEM;

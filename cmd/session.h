@@ -55,6 +55,7 @@ void session_refill(const struct session *session);
 struct session_environment {
 	char **variables; /* for execve(2); those of our own are borrowed */
 	char *preload, *word, *stomp;
+	bool is_stomp; /* what the user's own variable says of it has no effect */
 	size_t word_size;
 };
 int session_environment_init(struct session_environment *e, const struct session *session)

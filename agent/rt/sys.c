@@ -31,6 +31,20 @@ void *rt_map_sparse(size_t size)
 	return p;
 }
 
+void *rt_reserve(size_t size)
+{
+	long p = rt_syscall6(SYS_mmap, 0, (long)size, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+
+	return rt_failed(p) ? NULL : (void *)p;
+}
+
+bool rt_use(void *address, size_t size)
+{
+	return !rt_failed(
+		rt_syscall3(SYS_mprotect, (long)address, (long)size, PROT_READ | PROT_WRITE));
+}
+
 void rt_map_over(void *address, size_t size)
 {
 	map(address, size, MAP_FIXED);

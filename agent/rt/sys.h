@@ -6,6 +6,7 @@
 #ifndef MEMTRACK_AGENT_RT_SYS_H
 #define MEMTRACK_AGENT_RT_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -48,6 +49,9 @@ void *rt_map(size_t size);
 /* The same for what is mostly never written to, at start only: it is left out of core files, which it would fill with
  * holes. */
 void *rt_map_sparse(size_t size);
+/* Address space that cannot be used until rt_use says so; whole pages. */
+void *rt_reserve(size_t size);
+bool rt_use(void *address, size_t size);
 void rt_unmap(void *address, size_t size);
 /* Puts fresh zeroed memory in the place of what rt_map gave: for what other threads may be reading still. */
 void rt_map_over(void *address, size_t size);

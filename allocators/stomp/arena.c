@@ -8,7 +8,7 @@
 #include "allocators/stomp/guard.h"
 
 #define SPAN_BITS   22
-#define ARENA_MOST  (4ull << 40)
+#define ARENA_MOST  (1ull << 40)
 #define ARENA_LEAST (1ull << 30)
 
 enum {

@@ -12,6 +12,8 @@
 enum {
 	FRONT_PATTERN = 16,
 	REAR_PATTERN = 16,
+	FILLED_MOST =
+		64 << 10, /* of a freed block: memory that was never used must not become so */
 	WAITING_MOST = 64 << 20, /* bytes that freed blocks may keep */
 	NODE_BITS = 0x7fffffff,
 	INSIDE_MOST = 1 << 16, /* granules that an address may lie inside a block */
@@ -147,12 +149,17 @@ static bool is_sound(struct canary *c, uint64_t size, bool *head_sound, struct s
 	return false;
 }
 
+static uint64_t filled(uint64_t size)
+{
+	return size < FILLED_MOST ? size : FILLED_MOST;
+}
+
 /* Was a freed block written to? */
 static bool is_untouched(struct canary *c, uint64_t size, struct stomp_finding *f)
 {
 	uintptr_t first = 0;
 
-	f->corrupt_bytes = stomp_smashed(block_of(c), block_of(c) + size, &first);
+	f->corrupt_bytes = stomp_smashed(block_of(c), block_of(c) + filled(size), &first);
 	if (!f->corrupt_bytes)
 		return true;
 	f->kind = STOMP_CORRUPTION;
@@ -286,7 +293,7 @@ bool canary_free(void *block, struct stomp_caller caller, struct stomp_finding *
 	c->freed_by = caller.thread;
 	c->next = NULL;
 	c->size_freed = b.size;
-	memset(block, STOMP_PATTERN, b.size);
+	memset(block, STOMP_PATTERN, filled(b.size));
 	push(c);
 	return give_back(good ? f : &(struct stomp_finding){ 0 }) && good;
 }

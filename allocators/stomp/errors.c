@@ -266,27 +266,23 @@ static void fill_record(struct building *b, const struct stomp_finding *f,
 	e->record_size = b->used;
 }
 
-/* Room in the file, or, without one, of our own. */
-static char *find_room(uint32_t *index)
+/* Puts a record into the file; NULL: there is no room. */
+static struct stomp_error *keep(const struct stomp_error *e)
 {
-	static char *own;
-	uint64_t offset;
+	uint32_t size = (e->record_size + 63) & ~63u;
+	uint32_t index = __atomic_fetch_add(&file->error_count, 1, __ATOMIC_RELAXED);
+	uint64_t offset = __atomic_fetch_add(&file->used, size, __ATOMIC_RELAXED);
+	char *to = (char *)file + offset;
 
-	*index = STOMP_ERRORS;
-	if (!file) {
-		if (!own)
-			own = rt_map(RECORD);
-		return own;
-	}
-	*index = __atomic_fetch_add(&file->error_count, 1, __ATOMIC_RELAXED);
-	offset = __atomic_fetch_add(&file->used, RECORD, __ATOMIC_RELAXED);
-	if (*index >= STOMP_ERRORS || offset > STOMP_FILE_SIZE - RECORD ||
-	    !touch(&file->errors[*index], sizeof(uint64_t)) ||
-	    !touch((char *)file + offset, RECORD)) {
+	if (index >= STOMP_ERRORS || offset > STOMP_FILE_SIZE - size ||
+	    !touch(&file->errors[index], sizeof(uint64_t)) || !touch(to, size)) {
 		__atomic_fetch_add(&file->lost, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	return (char *)file + offset;
+	memcpy(to, e, e->record_size);
+	/* Release: the record is complete. */
+	__atomic_store_n(&file->errors[index], offset, __ATOMIC_RELEASE);
+	return (struct stomp_error *)to;
 }
 
 /* Where in the code: for a fault the instruction, else the stack.  Index into places, taken when it is new; PLACES: all are
@@ -314,8 +310,7 @@ static void report(const struct stomp_finding *f, const ucontext_t *context,
 		   struct stomp_caller caller)
 {
 	bool is_new;
-	uint32_t index, place = find_place(context, caller, f->kind, &is_new);
-	char *base;
+	uint32_t place = find_place(context, caller, f->kind, &is_new);
 
 	if (place == PLACES)
 		return;
@@ -324,17 +319,15 @@ static void report(const struct stomp_finding *f, const ucontext_t *context,
 			__atomic_fetch_add(&places[place].record->count, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	base = find_room(&index);
-	if (!base)
+	if (!building.base)
+		building.base = rt_map(RECORD);
+	if (!building.base)
 		return;
-	building.base = base;
 	fill_record(&building, f, context, caller);
-	places[place].record = file ? (struct stomp_error *)base : NULL;
-	if (file) /* release: the record is complete */
-		__atomic_store_n(&file->errors[index], (uint64_t)(base - (char *)file),
-				 __ATOMIC_RELEASE);
+	if (file)
+		places[place].record = keep((const struct stomp_error *)building.base);
 	else
-		print_error((const struct stomp_error *)base);
+		print_error((const struct stomp_error *)building.base);
 }
 
 void errors_report(const struct stomp_finding *f, const ucontext_t *context,

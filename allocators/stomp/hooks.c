@@ -14,6 +14,7 @@
 #include "allocators/stomp/errors.h"
 #include "allocators/stomp/fault.h"
 #include "allocators/stomp/heap.h"
+#include "allocators/stomp/limits.h"
 #include "allocators/stomp/options.h"
 #include "allocators/stomp/stacks.h"
 #include "allocators/stomp/start.h"
@@ -251,6 +252,56 @@ HOOK void memtrack_sparse_heap(uint64_t *base, uint64_t *size, uint32_t *apart_b
 	*base = stomp_arena.base;
 	*size = stomp_arena.size;
 	*apart_bits = STOMP_APART_BITS;
+}
+
+/* -- limits: see limits.h ---------------------------------------------------------------------------- */
+
+static int limit_result(int error)
+{
+	if (!error)
+		return 0;
+	errno = -error;
+	return -1;
+}
+
+/* Here struct rlimit64 is the same; both spellings have symbols of their own. */
+int set_limit(int resource, const struct rlimit *limit) __asm__("setrlimit");
+int set_limit64(int resource, const struct rlimit *limit) __asm__("setrlimit64");
+int get_limit(int resource, struct rlimit *limit) __asm__("getrlimit");
+int get_limit64(int resource, struct rlimit *limit) __asm__("getrlimit64");
+int change_limit(pid_t pid, int resource, const struct rlimit *set,
+		 struct rlimit *old) __asm__("prlimit");
+int change_limit64(pid_t pid, int resource, const struct rlimit *set,
+		   struct rlimit *old) __asm__("prlimit64");
+
+HOOK int set_limit(int resource, const struct rlimit *limit)
+{
+	return limit_result(limits_change(0, resource, limit, NULL));
+}
+
+HOOK int set_limit64(int resource, const struct rlimit *limit)
+{
+	return limit_result(limits_change(0, resource, limit, NULL));
+}
+
+HOOK int get_limit(int resource, struct rlimit *limit)
+{
+	return limit_result(limits_change(0, resource, NULL, limit));
+}
+
+HOOK int get_limit64(int resource, struct rlimit *limit)
+{
+	return limit_result(limits_change(0, resource, NULL, limit));
+}
+
+HOOK int change_limit(pid_t pid, int resource, const struct rlimit *set, struct rlimit *old)
+{
+	return limit_result(limits_change(pid, resource, set, old));
+}
+
+HOOK int change_limit64(pid_t pid, int resource, const struct rlimit *set, struct rlimit *old)
+{
+	return limit_result(limits_change(pid, resource, set, old));
 }
 
 /* -- signals: see fault.h ---------------------------------------------------------------------------- */

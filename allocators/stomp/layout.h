@@ -22,7 +22,7 @@
 #define STOMP_LAYOUT_VERSION 1u
 
 #define STOMP_FILE	     "stomp" /* its name in the session directory */
-#define STOMP_FILE_SIZE	     (256ull << 20)
+#define STOMP_FILE_SIZE	     (32ull << 20)
 /* The options after "stomp:", as a comma list ("under,align=1"). */
 #define STOMP_OPTIONS_VARIABLE "MEMTRACK_STOMP"
 

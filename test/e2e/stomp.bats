@@ -181,6 +181,20 @@ setup() {
 	assert_eq "$(stomp_errors '.[0].continued')" true "the error before the first block"
 }
 
+@test "in a sandbox that does not let handlers be changed, a fault ends it all the same" {
+	read_row "$(rows '$2 == "over_write_1"')"
+	MEMTRACK_TIMEOUT=20 record_status 139 --malloc=stomp "$B/bugs" sandbox over_write_1
+	expect_row
+}
+
+@test "blocks without guards: memory that was never used is not touched" {
+	local options
+	channels=none
+	for options in guard=canary max=4096; do
+		correct_under $options sparse
+	done
+}
+
 @test "errors of a child are pointed to" {
 	call 0 "$MEMTRACK" run --malloc=stomp -o memtrack.dat sh -c '"$1" over_read_1; true' - "$B/bugs"
 	assert_match err "report --all" "the summary"

@@ -5,6 +5,7 @@
  *
  *   bugs MODE             makes the bug, and whatever is left undone by it; says "done", status 0, when nobody minded
  *   bugs handler MODE     the same with handlers: of SIGSEGV one that says "handled" and ends with status 42, of SIGABRT 43
+ *   bugs sandbox MODE     in a seccomp sandbox that forbids all but writing, memory and signals of its own, by EPERM
  *   bugs fork MODE        in a forked child; says what became of it, "child N": its status, 128 + N of a signal
  *   bugs exec MODE        the same with an exec in between
  *   bugs twice MODE       once in a forked child and once in the process itself
@@ -14,7 +15,13 @@
 #ifndef MEMTRACK_TEST_BUGS_H
 #define MEMTRACK_TEST_BUGS_H
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "prog.h"
@@ -108,11 +115,34 @@ SITE static void make_bug(const struct bug *bugs, const char *mode)
 	_exit(98);
 }
 
+/* What is not allowed fails; sigaction is not. */
+static void enter_sandbox(void)
+{
+	static const int allowed[] = { SYS_write,   SYS_mmap,	     SYS_munmap,       SYS_mprotect,
+				       SYS_madvise, SYS_futex,	     SYS_rt_sigreturn, SYS_rt_sigprocmask,
+				       SYS_exit,    SYS_exit_group, SYS_brk };
+	struct sock_filter filter[2 * sizeof(allowed) / sizeof(*allowed) + 2];
+	struct sock_fprog program;
+	size_t n = 0;
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++) {
+		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+		filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	program.len = (unsigned short)n;
+	program.filter = filter;
+	REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+}
+
 static int bug_main(const struct bug *bugs, int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[1] : "", *mode = argc > 1 ? argv[argc - 1] : "";
 	if (strcmp(how, "handler") == 0)
 		handle_faults();
+	if (strcmp(how, "sandbox") == 0)
+		enter_sandbox();
 	if (strcmp(how, "fork") == 0 || strcmp(how, "exec") == 0 || strcmp(how, "twice") == 0) {
 		pid_t pid = fork();
 		if (pid == 0 && *how == 'e')

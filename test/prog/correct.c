@@ -22,6 +22,9 @@
  *   signal     a handler that allocates, while nothing else does
  *   libc       streams, directories, qsort, getline, locale, environment: what the C library allocates
  *   many       30000 blocks live at once
+ *   limited    a limit of 512 MiB on its own address space, read back, and 2000 blocks under it
+ *   locked     all of its memory locked, now and in future: less than 1 GiB of it; nothing where that is not allowed
+ *   sparse     2 GiB of which two bytes are used: less than 64 MiB resident, before the free and after
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,6 +36,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "prog.h"
@@ -606,6 +610,49 @@ static void many(void)
 		free(blocks[i]);
 }
 
+static void limited(void)
+{
+	struct rlimit limit = { 512 * MIB, 512 * MIB }, seen;
+	REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+	REQUIRE(getrlimit(RLIMIT_AS, &seen) == 0);
+	REQUIRE(seen.rlim_cur == 512 * MIB && seen.rlim_max == 512 * MIB);
+	REQUIRE(prlimit(0, RLIMIT_AS, NULL, &seen) == 0 && seen.rlim_cur == 512 * MIB);
+	for (int i = 0; i < 2000; i++)
+		fill(made(100), 100, (unsigned)i);
+}
+
+/* A line of /proc/self/status, in KiB. */
+static unsigned long status_kib(const char *name)
+{
+	char line[256];
+	unsigned long kib = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+	REQUIRE(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			kib = strtoul(line + strlen(name), NULL, 10);
+	fclose(file);
+	return kib;
+}
+
+static void locked(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		return;
+	for (int i = 0; i < 1000; i++)
+		fill(made(100), 100, (unsigned)i);
+	REQUIRE(status_kib("VmRSS:") < 1 << 20);
+}
+
+static void sparse(void)
+{
+	volatile char *p = made(2048 * MIB);
+	p[0] = p[1024 * MIB] = 1;
+	REQUIRE(status_kib("VmRSS:") < 64 << 10);
+	free((void *)p);
+	REQUIRE(status_kib("VmHWM:") < 64 << 10);
+}
+
 static const struct mode {
 	const char *name;
 	void (*run)(void);
@@ -616,7 +663,8 @@ static const struct mode {
 	{ "handover", handover }, { "fork", fork_ },	    { "spawn", spawn },
 	{ "barrier", barrier },	  { "overflow", overflow }, { "null", null },
 	{ "threads", threads },	  { "short", short_ },	    { "signal", signal_ },
-	{ "libc", libc },	  { "many", many },
+	{ "libc", libc },	  { "many", many },	    { "limited", limited },
+	{ "locked", locked },	  { "sparse", sparse },
 };
 
 int main(int argc, char **argv)

@@ -197,7 +197,7 @@ static void load(struct result *r, const char *path, enum report_by by, enum rep
 					       .file_count = 1,
 					       .all = by == REPORT_BY_PROCESS,
 					       .keep_processes_apart = by == REPORT_BY_PROCESS };
-	struct site_options options = { by, sort };
+	struct site_options options = { .by = by, .sort = sort };
 	struct plumbing plumbing = { 0 };
 	struct filter_set none = { 0 };
 	struct diag diag = { 0 };
