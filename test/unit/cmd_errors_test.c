@@ -126,10 +126,9 @@ static void make_image(const char *name, int32_t pid, uint64_t start_ns, uint64_
 			(struct seg_node){ codes[i] | SEG_INTERRUPTED,
 					   i ? SEG_FIRST_NODE : SEG_ROOT_COMPLETE, 1 };
 	all.bad_frees[5] = (struct seg_bad_free){
-		(SEG_FIRST_NODE + 1ull) << 32 | SEG_FIRST_NODE, 3, 0x5000, 24, 1, 1, 0
+		(uint64_t)SEG_FIRST_NODE << 32 | (SEG_FIRST_NODE + 1), 3, 0x5000, 24, 1, 1, 0
 	};
-	all.bad_frees[900] =
-		(struct seg_bad_free){ (SEG_FIRST_NODE + 2ull) << 32, 1, 0x6000, 0, 0, 1, 0 };
+	all.bad_frees[900] = (struct seg_bad_free){ SEG_FIRST_NODE + 2, 1, 0x6000, 0, 0, 1, 0 };
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	write_at(fd, 0, &all, sizeof(all));
 	close(fd);

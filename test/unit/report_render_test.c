@@ -587,10 +587,11 @@ static void test_text_of_errors(void **state)
 		"Lost    1 error not kept\n"
 		"Faults  1 free of an unknown block; 3 double frees\n"
 		"Guarded 400,000 blocks by guard pages (mprotect), 7 by canaries (checked only\n"
-		"        when freed), 5 not at all; at most 32,000 guard pages at a time; the\n"
-		"        kernel refused 2 guard pages\n"
+		"        when freed), 5 not at all; at most 32,000 guard pages at a time; 2\n"
+		"        blocks found no guard: the budget was spent, or the kernel refused\n"
 		"Errors  1 heap-buffer-overflow, 1 heap-use-after-free, 1 double-free, 1\n"
-		"        invalid-free, 1 heap-corruption\n"
+		"        invalid-free, 1 heap-corruption; more in other processes: --all shows\n"
+		"        them\n"
 		"\n"
 		"==4242==ERROR: memtrack stomp: heap-buffer-overflow on address 0x7f0000001000\n"
 		"  (write) by thread 2\n"
@@ -630,6 +631,7 @@ static void test_text_of_errors(void **state)
 		"    #1 main  main.c:3\n"
 		"    … cut off: the stack is deeper than --depth\n"
 		"the program goes on\n"
+		"--malloc=stomp:under stops at the write itself\n"
 		"\n"
 		"==4242==ERROR: memtrack: double-free on address 0x55550000 by thread 1, 3 times\n"
 		"  in all\n"
@@ -653,6 +655,14 @@ static void test_text_of_errors(void **state)
 		"        --all --by process lists them\n");
 }
 
+static void expect_in_report(struct report_options *options, const char *expected)
+{
+	char *text = fixture_report_ok(options, fixture_path("a.dat"));
+	if (!strstr(text, expected))
+		fail_msg("no %s in %s", expected, text);
+	free(text);
+}
+
 /* Guarded, and nothing found. */
 static void expect_guarded(const struct rec_guard *guard, const char *expected)
 {
@@ -665,10 +675,7 @@ static void expect_guarded(const struct rec_guard *guard, const char *expected)
 	fixture_finish(&f);
 	report_options_init(&options);
 	options.width = 160;
-	char *text = fixture_report_ok(&options, fixture_path("a.dat"));
-	if (!strstr(text, expected))
-		fail_msg("no %s in %s", expected, text);
-	free(text);
+	expect_in_report(&options, expected);
 }
 
 static void test_text_of_guards(void **state)
@@ -679,11 +686,94 @@ static void test_text_of_guards(void **state)
 		       "Errors  none\n");
 	expect_guarded(&(struct rec_guard){ GUARD_MADVISE, { 0, 400000, 0, 0 }, 9, 1, 0, 0 },
 		       "Guarded 400,000 blocks by guard pages (MADV_GUARD_INSTALL), 0 by canaries; "
-		       "the kernel refused 1 guard page\nErrors  none\n");
+		       "1 block found no guard: the budget was spent, or the kernel refused\n"
+		       "Errors  none\n");
 	expect_guarded(
 		&(struct rec_guard){ GUARD_CANARY, { 2, 0, 1, 3 }, 1, 0, 0, 0 },
 		"Guarded 1 block by guard pages (mprotect), 3 by canaries (checked only when freed), "
 		"2 not at all; at most 1 guard page at a time\nErrors  none\n");
+	expect_guarded(&(struct rec_guard){ GUARD_CANARY, { 0, 0, 0, 400000 }, 0, 0, 0, 0 },
+		       "Guarded 400,000 blocks by canaries (checked only when freed)\n"
+		       "Errors  none\n");
+	expect_guarded(&(struct rec_guard){ GUARD_CANARY, { 0, 0, 0, 1 }, 0, 0, 0, 0 },
+		       "Guarded 1 block by canaries (checked only when freed)\nErrors  none\n");
+}
+
+/* Canaries in the first process, guard pages and the only error in the second. */
+static void test_text_of_errors_elsewhere(void **state)
+{
+	(void)state;
+	struct fixture f;
+	struct report_options options;
+	struct rec_process prog = fixture_prog();
+	fixture_create(&f, fixture_path("a.dat"));
+	fixture_process(&f, &prog);
+	fixture_guard(&f, &(struct rec_guard){ GUARD_CANARY, { 0, 0, 0, 3 }, 0, 0, 0, 0 });
+	prog.pid = 4250;
+	prog.start_time_ns += 5;
+	fixture_process(&f, &prog);
+	fixture_guard(&f, &(struct rec_guard){ GUARD_MADVISE, { 0, 2, 0, 0 }, 0, 0, 1, 0 });
+	fixture_error(&f, (struct rec_error){ .pid = 4250,
+					      .source = ERROR_FROM_STOMP,
+					      .kind = ERROR_INVALID_FREE,
+					      .address = 0x1000,
+					      .t_ns = -1,
+					      .count = 1 });
+	fixture_finish(&f);
+	report_options_init(&options);
+	expect_in_report(&options, "Guarded 3 blocks by canaries (checked only when freed)\n"
+				   "Errors  none here, but in other processes: --all shows them\n"
+				   "\n"
+				   "Nothing was allocated.\n");
+	options.process = 2;
+	expect_in_report(&options,
+			 "Guarded 2 blocks by guard pages (MADV_GUARD_INSTALL), 0 by canaries\n"
+			 "Errors  1 invalid-free\n");
+	options.process = 0;
+	options.all = true;
+	options.width = 160;
+	expect_in_report(&options,
+			 "Guarded 2 blocks by guard pages (MADV_GUARD_INSTALL), 3 by canaries "
+			 "(checked only when freed)\n"
+			 "Errors  1 invalid-free\n");
+}
+
+/* The end of what a report says of a corruption: how to find it at once, or nothing of that. */
+static void expect_hint(struct rec_error error, const char *expected)
+{
+	struct fixture f;
+	struct report_options options;
+	struct rec_process prog = fixture_prog();
+	error.pid = 4242;
+	error.source = ERROR_FROM_STOMP;
+	error.kind = ERROR_CORRUPTION;
+	error.corrupt_bytes = 1;
+	error.block_address = error.has_block ? 0x2000 : 0;
+	error.block_size = error.has_block ? 16 : 0;
+	error.t_ns = -1;
+	error.count = 1;
+	fixture_create(&f, fixture_path("a.dat"));
+	fixture_process(&f, &prog);
+	fixture_error(&f, error);
+	fixture_finish(&f);
+	report_options_init(&options);
+	options.width = 160;
+	expect_in_report(&options, expected);
+}
+
+static void test_text_of_hints(void **state)
+{
+	(void)state;
+	expect_hint((struct rec_error){ .address = 0x1fff, .has_block = true },
+		    "allocated (the stack is not known)\n"
+		    "--malloc=stomp:under stops at the write itself\n\n");
+	expect_hint((struct rec_error){ .address = 0x2010, .has_block = true },
+		    "allocated (the stack is not known)\n"
+		    "--malloc=stomp:align=1 stops at the write itself\n\n");
+	expect_hint((struct rec_error){ .address = 0x2004, .has_block = true, .block_freed = true },
+		    "freed (the stack is not known)\n\n");
+	expect_hint((struct rec_error){ .address = 0x2010 },
+		    "1 byte was overwritten, noticed when the block was freed here:\n\n");
 }
 
 static void test_text_of_errors_in_160_columns(void **state)
@@ -704,9 +794,9 @@ static void test_text_of_errors_in_160_columns(void **state)
 		"Total   0 allocations of 0 B; 0 stacks, 1 thread\n"
 		"Lost    1 error not kept\n"
 		"Faults  1 free of an unknown block; 3 double frees\n"
-		"Guarded 400,000 blocks by guard pages (mprotect), 7 by canaries (checked only when freed), 5 not at all; at most 32,000 guard pages at a time; the kernel\n"
-		"        refused 2 guard pages\n"
-		"Errors  1 heap-buffer-overflow, 1 heap-use-after-free, 1 double-free, 1 invalid-free, 1 heap-corruption\n"
+		"Guarded 400,000 blocks by guard pages (mprotect), 7 by canaries (checked only when freed), 5 not at all; at most 32,000 guard pages at a time; 2 blocks found no\n"
+		"        guard: the budget was spent, or the kernel refused\n"
+		"Errors  1 heap-buffer-overflow, 1 heap-use-after-free, 1 double-free, 1 invalid-free, 1 heap-corruption; more in other processes: --all shows them\n"
 		"\n"
 		"==4242==ERROR: memtrack stomp: heap-buffer-overflow on address 0x7f0000001000 (write) by thread 2\n"
 		"    #0 copy?[31m  /src/copy.h:9 (inlined)\n"
@@ -736,6 +826,7 @@ static void test_text_of_errors_in_160_columns(void **state)
 		"    #1 main  /src/main.c:3\n"
 		"    ... cut off: the stack is deeper than --depth\n"
 		"the program goes on\n"
+		"--malloc=stomp:under stops at the write itself\n"
 		"\n"
 		"... 2 more errors (--top N shows more)\n"
 		"\n"
@@ -1150,6 +1241,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text_of_80_columns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_guards, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_errors_elsewhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_hints, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_errors_in_160_columns, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_160_columns_in_ascii, setup, teardown),
