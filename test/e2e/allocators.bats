@@ -368,6 +368,6 @@ refused() {
 	mkdir session
 	call 0 "$MEMTRACK" run -q --session-dir session --malloc stomp sh -c 'od -An -tx8 -N8 session/*/stomp; stat -c %s session/*/stomp'
 	assert_match out "3130504d5453544d" "the magic of the stomp file"
-	assert_match out "^268435456$" "its size"
+	assert_match out "^33554432$" "its size"
 	assert_eq "$(ls session)" "" "the session directory"
 }

@@ -121,12 +121,12 @@ expect_bugs() {
 
 # -- the rest -------------------------------------------------------------------------------------
 
-# A page and 64 bytes each, and 64 MiB for all the rest.
+# crowd_fits COUNT: a page and 64 bytes each, and 64 MiB for all the rest.
 crowd_fits() {
-	local rss
+	local rss count=$1
 	rss=$(awk '{ print $NF }' out)
-	assert_eq "$(cut -d , -f 1 out)" "400000 blocks" stdout
-	assert_between "$rss" 1 $(((400000 * (4096 + 64) + (64 << 20)) >> 10)) "KiB of resident memory"
+	assert_eq "$(cut -d , -f 1 out)" "$count blocks" stdout
+	assert_between "$rss" 1 $(((count * (4096 + 64) + (64 << 20)) >> 10)) "KiB of resident memory"
 	assert_eq "$(query '.errors | length' --all)" 0 errors
 }
 

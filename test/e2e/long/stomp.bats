@@ -189,7 +189,30 @@ no_errors() {
 @test "400000 live blocks without tracking" {
 	[ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 2500000 ] || skip "needs 2 GiB of memory"
 	record --malloc=stomp --trace none "$B/crowd" 400000
-	crowd_fits
+	crowd_fits 400000
+}
+
+@test "400000 live blocks" {
+	[ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 2500000 ] || skip "needs 2 GiB of memory"
+	record --malloc=stomp "$B/crowd" 400000
+	crowd_fits 400000
+	assert_eq "$(site_sum crowded allocations)" 440000 "allocations of crowded"
+}
+
+@test "400000 live blocks with mprotect: as many as there may be, canaries for the others" {
+	[ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 2500000 ] || skip "needs 2 GiB of memory"
+	record --malloc=stomp:guard=mprotect --trace none "$B/crowd" 400000
+	assert_eq "$(cut -d , -f 1 out)" "400000 blocks" stdout
+	assert_eq "$(query '.errors | length' --all)" 0 errors
+	memtrack 0 report memtrack.dat
+	assert_match out "mprotect" "the report"
+	assert_match out "canar" "the report"
+}
+
+@test "correct programs" {
+	channels=callstack
+	# shellcheck disable=SC2046
+	correct_under "" $("$B/correct" list)
 }
 
 @test "correct programs, blocks at the other end" {

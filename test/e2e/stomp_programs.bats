@@ -1,0 +1,65 @@
+# run --malloc=stomp: many blocks, correct programs, and the library without memtrack.
+load helper
+load stomp
+
+setup() {
+	case_setup
+	skip_unless_option run --malloc
+	ulimit -S -c 0
+	library=${MEMTRACK%/*}/libmemtrack-stomp.so
+}
+
+@test "100000 live blocks" {
+	record --malloc=stomp "$B/crowd" 100000
+	crowd_fits 100000
+	assert_eq "$(site_sum crowded allocations)" 110000 "allocations of crowded"
+}
+
+@test "100000 live blocks with mprotect: as many as there may be, canaries for the others" {
+	record --malloc=stomp:guard=mprotect --trace none "$B/crowd" 100000
+	assert_eq "$(cut -d , -f 1 out)" "100000 blocks" stdout
+	assert_eq "$(query '.errors | length' --all)" 0 errors
+	memtrack 0 report memtrack.dat
+	assert_match out "mprotect" "the report"
+	assert_match out "canar" "the report"
+}
+
+# -- correct programs -----------------------------------------------------------------------------
+
+@test "correct programs" {
+	channels=callstack
+	# shellcheck disable=SC2086
+	correct_under "" $quick short limited locked sparse
+}
+
+@test "four threads hand blocks to each other" {
+	local how
+	for how in stomp:quarantine=1M stomp:guard=mprotect stomp:guard=canary; do
+		record --malloc=$how --trace none "$B/shuffle" 4 5000 1
+		assert_eq "$(query '.errors | length' --all)" 0 "errors with $how"
+	done
+	record --malloc=stomp "$B/shuffle" 4 5000 1
+	read -ra figures <out
+	assert_eq "$(($(site_sum made allocations) + $(site_sum remade allocations)))" "${figures[0]}" "allocations"
+	assert_eq "$(query '.errors | length' --all)" 0 errors
+}
+
+# -- without memtrack -----------------------------------------------------------------------------
+
+@test "preloaded by itself: it says the same on stderr" {
+	local row more
+	while read -r row; do
+		read_row "$row"
+		more=$options
+		[ "$more" = - ] && more=
+		preloaded "$expected" "$more" "$B/$program" "$mode"
+		assert_match err "$kind" "stderr of $mode"
+		[ "$size" = - ] || assert_match err "\\b$size\\b" "the size on stderr of $mode"
+		assert_match err "$program" "the module on stderr of $mode"
+	done < <(rows '$2 ~ /^(over_read_1|under_write|odd_write|smash_slack|uaf_later|thread_uaf|double_free|free_stack|free_interior|realloc_freed|new_array_over|delete_twice)$/')
+	for mode in zero resize aligned fork barrier overflow null threads libc; do
+		preloaded 0 "" "$B/correct" $mode
+		assert_eq "$(cat out)" fine "correct $mode"
+		assert_empty err "stderr of correct $mode"
+	done
+}
