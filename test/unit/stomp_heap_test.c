@@ -248,13 +248,13 @@ static int count_mappings(void)
  * 65530 of them by default. */
 static void test_replaced(void **state)
 {
-	enum { COUNT = 30000, ROUNDS = 3 };
+	enum { COUNT = 30000, REPLACED = 15000 };
 	static char *blocks[COUNT];
 
 	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		blocks[i] = block_of(40, 16, 38);
-	for (int i = 0; i < COUNT * ROUNDS; i++) {
+	for (int i = 0; i < REPLACED; i++) {
 		char **b = &blocks[below(COUNT)];
 
 		drop(*b);
