@@ -129,7 +129,6 @@ setup() {
 }
 
 @test "--trace none and memory_light" {
-	skip_unless_option run --trace
 	echo precious >memtrack.dat
 	call 0 "$MEMTRACK" run -q --trace none "$B/basic"
 	assert_empty err "stderr of run -q --trace none"
@@ -159,7 +158,6 @@ setup() {
 	expect_totals --all allocations=$((100 + 30 + 40)) unattributed_allocations=0
 	call 0 "$MEMTRACK" run --trace help
 	assert_match out callstack "list of channels"
-	has_option run --malloc || return 0
 	call 0 "$MEMTRACK" run --malloc help
 	assert_match out stomp "list of allocators"
 }
@@ -217,7 +215,6 @@ setup() {
 }
 
 @test "--sample: unbiased estimates, marked as such" {
-	skip_unless_option run --sample
 	# 302000 blocks of 16 + 8 * (i % 50) bytes, 212 on average: about 64 million bytes, so 15600 samples of 4096.
 	record --sample 4096 "$B/steady" 300000
 	assert_between "$(total allocations)" $((302000 * 93 / 100)) $((302000 * 107 / 100)) "allocations (estimated)"

@@ -147,6 +147,6 @@ quick="zero resize aligned refused exact strings kernel usable handover fork spa
 preloaded() {
 	local wanted=$1 options=$2
 	shift 2
-	[ -e "$library" ] || skip "no $library"
+	[ -e "$library" ] || fail "no $library"
 	call "$wanted" env LD_PRELOAD="$library" ${options:+MEMTRACK_STOMP="$options"} "$@"
 }

@@ -4,7 +4,6 @@ load stomp
 
 setup() {
 	case_setup
-	skip_unless_option run --malloc
 	ulimit -S -c 0
 	library=${MEMTRACK%/*}/libmemtrack-stomp.so
 }

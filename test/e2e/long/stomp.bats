@@ -42,7 +42,6 @@ no_errors() {
 }
 
 @test "python3: JSON and regular expressions" {
-	skip_unless_option run --malloc
 	skip_unless_command python3
 	local python
 	python=$(real_python)
@@ -72,7 +71,6 @@ no_errors() {
 }
 
 @test "python3's own tests of JSON and regular expressions" {
-	skip_unless_option run --malloc
 	skip_unless_command python3
 	local python
 	python=$(real_python)
@@ -84,7 +82,6 @@ no_errors() {
 }
 
 @test "sqlite3: 100000 inserts and a join" {
-	skip_unless_option run --malloc
 	skip_unless_command sqlite3
 	cat >script.sql <<-'END'
 		CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT);
@@ -101,7 +98,6 @@ no_errors() {
 }
 
 @test "perl" {
-	skip_unless_option run --malloc
 	skip_unless_command perl
 	cat >script.pl <<-'END'
 		my %h; my $t = join(" ", map { "w" . ($_ % 5000) } 1 .. 100000);
@@ -117,7 +113,6 @@ no_errors() {
 }
 
 @test "git log -p" {
-	skip_unless_option run --malloc
 	skip_unless_command git
 	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
 	export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
@@ -135,7 +130,6 @@ no_errors() {
 }
 
 @test "redis-server under load" {
-	skip_unless_option run --malloc
 	skip_unless_command redis-server redis-cli redis-benchmark
 	local i how socket=$PWD/s
 	for how in stomp stomp:under stomp:guard=mprotect; do
@@ -162,17 +156,14 @@ no_errors() {
 # -- the whole table, and all correct programs, in other ways ------------------------------------------
 
 @test "every error without tracking" {
-	skip_unless_option run --malloc
 	expect_bugs "$(rows 1)" "" --trace none
 }
 
 @test "every fault with guards by mprotect" {
-	skip_unless_option run --malloc
 	expect_bugs "$(rows '$8 == 139')" guard=mprotect --trace none
 }
 
 @test "every error that canaries can find" {
-	skip_unless_option run --malloc
 	local table
 	expect_bugs "$(rows '$13 == "same"')" guard=canary --trace none
 	table=$(rows '$13 == "free"' | awk '{
