@@ -19,7 +19,7 @@
 #define STACKS_SHOWN   2 /* of each site, when the second makes a tenth of it */
 #define BAR_WIDTH      6 /* columns */
 #define SHARE_WIDTH    6 /* "100.0%" */
-#define SITE_WIDTH_MIN 20
+#define SITE_WIDTH_MIN 16
 
 enum column {
 	COLUMN_PEAK,
@@ -216,14 +216,19 @@ static void put_heading(struct text *t)
 	fputc('\n', t->out);
 }
 
-/* The figure to the right, its standard error to the left: the columns of both stay straight. */
-static void put_cell(struct text *t, const struct site *site, enum column column)
+/*
+ * The figure to the right, its standard error to the left: the columns of both stay straight.
+ * Returns by how much a figure is wider than its column.
+ */
+static size_t put_cell(struct text *t, const struct site *site, enum column column)
 {
 	char cell[UNITS_TEXT], error[TEXT_ERROR];
-	fprintf(t->out, "%*s", columns[column].width, format_cell(cell, &site->costs, column));
+	int width = fprintf(t->out, "%*s", columns[column].width,
+			    format_cell(cell, &site->costs, column));
 	const char *shown = format_error(t, error, &site->costs, column);
 	fputs(shown, t->out);
 	text_spaces(t, (size_t)error_width(t, column) - utf8_width(shown));
+	return width > columns[column].width ? (size_t)(width - columns[column].width) : 0;
 }
 
 static void put_row(struct text *t, const struct site *site)
@@ -233,20 +238,20 @@ static void put_row(struct text *t, const struct site *site)
 	bool narrow = is_narrow(t, sort);
 	int64_t whole = sites_cost(&t->model->totals.costs, sort);
 	int64_t part = sites_cost(&site->costs, sort);
-	put_cell(t, site, layouts[sort].first);
+	size_t used = site_column(t, sort) + put_cell(t, site, layouts[sort].first);
 	fprintf(t->out, " %*s ", SHARE_WIDTH, units_percent(share, part, whole));
 	if (!narrow) {
 		put_bar(t, part, whole);
 		fputc(' ', t->out);
 	}
-	put_cell(t, site, layouts[sort].second);
+	used += put_cell(t, site, layouts[sort].second);
 	if (!narrow) {
 		fputc(' ', t->out);
-		put_cell(t, site, layouts[sort].third);
+		used += put_cell(t, site, layouts[sort].third);
 	}
 	text_spaces(t, 2);
 	struct text_label label = text_site_label(t, site);
-	text_label_put(t, TEXT_BOLD, &label, text_room(t, site_column(t, sort), SITE_WIDTH_MIN));
+	text_label_put(t, TEXT_BOLD, &label, text_room(t, used, SITE_WIDTH_MIN));
 	text_label_release(&label);
 	fputc('\n', t->out);
 }
