@@ -14,8 +14,10 @@ UNIT_DIR := $(O)/test/unit
 REPORT_OBJECTS := $(REPORT_SOURCES:%.c=$(O)/tool/%.o) $(O)/tool/report/schema_text.o
 SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
+GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
-UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test symbolize_test \
+UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test report_golden_test \
+	symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	allocators_test cmd_program_test cmd_output_test cmd_image_test cmd_stomp_file_test \
 	cmd_errors_test agent_layout_test agent_peak_test agent_blocks_test \
@@ -28,6 +30,7 @@ recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_order_test_OBJECTS := $(O)/tool/report/order.o
 report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_golden_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE) $(GOLDEN)
 symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 symbolize_demangle_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 symbolize_interval_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
@@ -71,11 +74,19 @@ $(UNIT_BINARIES): $(UNIT_DIR)/%: $(UNIT_DIR)/%.o $$($$*_OBJECTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(TOOL_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS) -lcmocka
 
--include $(UNIT_BINARIES:%=%.d) $(FIXTURE:.o=.d) $(UNIT_DIR)/agent_fixture.d
+-include $(UNIT_BINARIES:%=%.d) $(FIXTURE:.o=.d) $(GOLDEN:.o=.d) $(UNIT_DIR)/agent_fixture.d
 
 .PHONY: unit
 unit: $(UNIT_BINARIES)
 	$(Q)$(PROVE) $(UNIT_BINARIES)
+
+# The tests that compare whole outputs with test/golden/; this rewrites it, for review as a diff.
+GOLDEN_TESTS := report_golden_test
+
+.PHONY: update-golden
+update-golden: $(GOLDEN_TESTS:%=$(UNIT_DIR)/%)
+	$(Q)for test in $^; do MEMTRACK_UPDATE_GOLDEN=1 $$test > /dev/null || exit 1; done
+	@git -c core.quotePath=off diff --stat -- test/golden
 
 # -- end to end -------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ struct rec_process fixture_prog(void)
 	};
 }
 
-static rec_id add_module(struct fixture *f, const char *path, const char *symbols)
+rec_id fixture_module(struct fixture *f, const char *path, const char *symbols)
 {
 	static const uint8_t build_id[] = { 0xab, 0xcd };
 	struct rec_module module = { path, build_id, sizeof(build_id), symbols };
@@ -81,9 +81,9 @@ void fixture_create(struct fixture *f, const char *path)
 	struct diag diag = { 0 };
 	*f = (struct fixture){ 0 };
 	expect(rec_create(&f->rec, path, "host", "--depth 256", &diag), &diag);
-	f->prog = add_module(f, "/abs/prog", "dwarf");
-	f->libc = add_module(f, "/lib/libc.so.6", "elf");
-	f->stripped = add_module(f, "/abs/libstripped.so", "none");
+	f->prog = fixture_module(f, "/abs/prog", "dwarf");
+	f->libc = fixture_module(f, "/lib/libc.so.6", "elf");
+	f->stripped = fixture_module(f, "/abs/libstripped.so", "none");
 }
 
 void fixture_process(struct fixture *f, const struct rec_process *process)

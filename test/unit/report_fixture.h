@@ -28,6 +28,8 @@ struct fixture {
 };
 
 void fixture_create(struct fixture *f, const char *path);
+/* Another module, beside the three that every recording has. */
+rec_id fixture_module(struct fixture *f, const char *path, const char *symbols);
 /* Another process image; it becomes f->process. */
 void fixture_process(struct fixture *f, const struct rec_process *process);
 /* One process with pid 4242 and the command "./prog -x". */
