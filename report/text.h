@@ -83,7 +83,12 @@ void text_label_release(struct text_label *label);
 #define TEXT_ERROR 40
 const char *text_error(const struct text *t, char *cell, double value, double variance);
 
+/* The parts of a report, in their order. */
+void text_title(struct text *t);
+void text_header(struct text *t);
 void text_table(struct text *t);
+void text_notes(struct text *t);
+void text_next(struct text *t);
 /* How blocks were guarded; what was found wrong, in a line and at length. */
 void text_guards(struct text *t);
 void text_errors_summary(struct text *t);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The head of a text report: how much at the peak and when, what leaked,
+ * whether anything was lost; then by what means, and what goes beyond memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+#include "report/render.h"
+#include "report/sentence.h"
+#include "report/sites.h"
+#include "report/text.h"
+#include "report/units.h"
+
+/* That and how the figures are not exact; what is not known at all then. */
+static void put_sampling(struct text *t)
+{
+	char mean[UNITS_TEXT];
+	struct sentence s;
+	if (!t->sampled || !sentence_open(t, &s))
+		return;
+	fprintf(s.stream,
+		"one allocation per %s. All figures below are estimates, %s their standard error. "
+		"Unknown and double frees cannot be told.",
+		units_size(mean, t->model->totals.sample_mean), t->utf8 ? "±" : "+-");
+	sentence_print(t, &s, "Sampled", TEXT_PLAIN);
+}
+
+static void put_peak(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	const struct costs *c = &totals->costs;
+	char size[UNITS_TEXT], blocks[UNITS_TEXT], time[UNITS_TEXT], error[TEXT_ERROR];
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	fprintf(s.stream, "%s%s", units_size(size, c->peak_bytes),
+		text_error(t, error, (double)c->peak_bytes, c->variances.peak_bytes));
+	if (totals->peak_error_bytes)
+		fprintf(s.stream, " (%s%s %s)", t->sampled ? "threads: " : "",
+			t->utf8 ? "±" : "+/-", units_size(size, totals->peak_error_bytes));
+	fprintf(s.stream, " in %s%s block%s", units_signed_count(blocks, c->peak_blocks),
+		text_error(t, error, (double)c->peak_blocks, c->variances.peak_blocks),
+		c->peak_blocks == 1 ? "" : "s");
+	if (totals->processes == 1)
+		fprintf(s.stream, " after %s", units_duration(time, totals->peak_time_ns));
+	else
+		fputs(", the sum of each process's own peak", s.stream);
+	if (totals->peak_rss_bytes)
+		fprintf(s.stream, "; resident at most %s",
+			units_size(size, totals->peak_rss_bytes));
+	sentence_print(t, &s, "Peak", TEXT_PLAIN);
+}
+
+static void put_leaked(struct text *t)
+{
+	const struct costs *c = &t->model->totals.costs;
+	const struct cost_variances *v = &c->variances;
+	char size[UNITS_TEXT], blocks[UNITS_TEXT], errors[2][TEXT_ERROR];
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	if (c->leaked_bytes == 0 && c->leaked_blocks == 0)
+		fputs(t->sampled ? "nothing among the samples" : "nothing", s.stream);
+	else
+		fprintf(s.stream, "%s%s in %s%s block%s", units_size(size, c->leaked_bytes),
+			text_error(t, errors[0], (double)c->leaked_bytes, v->leaked_bytes),
+			units_signed_count(blocks, c->leaked_blocks),
+			text_error(t, errors[1], (double)c->leaked_blocks, v->leaked_blocks),
+			c->leaked_blocks == 1 ? "" : "s");
+	sentence_print(t, &s, "Leaked", TEXT_PLAIN);
+}
+
+static void put_total(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	const struct costs *c = &totals->costs;
+	const struct cost_variances *v = &c->variances;
+	char count[UNITS_TEXT], size[UNITS_TEXT], share[UNITS_TEXT], errors[2][TEXT_ERROR];
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	fprintf(s.stream, "%s%s allocation%s of %s%s", units_count(count, c->allocations),
+		text_error(t, errors[0], (double)c->allocations, v->allocations),
+		c->allocations == 1 ? "" : "s", units_size(size, (int64_t)c->allocated_bytes),
+		text_error(t, errors[1], (double)c->allocated_bytes, v->allocated_bytes));
+	if (c->allocations)
+		fprintf(s.stream, ", %s temporary",
+			units_percent(share, (int64_t)c->temporary_allocations,
+				      (int64_t)c->allocations));
+	fprintf(s.stream, "; %s stack%s", units_count(count, totals->stacks),
+		totals->stacks == 1 ? "" : "s");
+	fprintf(s.stream, ", %s thread%s", units_count(count, totals->threads),
+		totals->threads == 1 ? "" : "s");
+	sentence_print(t, &s, "Total", TEXT_PLAIN);
+}
+
+/* Whether a process before this one has the same allocator. */
+static bool is_known_allocator(const struct model *model, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (model->processes[i].selected &&
+		    model->processes[i].allocator == model->processes[index].allocator)
+			return true;
+	return false;
+}
+
+/* What served the program's allocations, as seen in the process. */
+static void put_allocator(struct text *t)
+{
+	const struct model *model = t->model;
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+		if (process->selected && process->allocator && !is_known_allocator(model, i))
+			fprintf(s.stream, "%s%s", s.parts++ ? ", " : "",
+				model_text(model, process->allocator));
+	}
+	sentence_print(t, &s, "Malloc", TEXT_PLAIN);
+}
+
+static bool has_notes(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+		const char *notes = process->selected ? model_text(model, process->notes) : NULL;
+		if (notes && *notes)
+			return true;
+	}
+	return false;
+}
+
+static void put_lost(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	sentence_count(&s, totals->dropped_events, "event not counted", "events not counted");
+	sentence_count(&s, totals->errors_lost, "error not kept", "errors not kept");
+	sentence_count(&s, totals->unattributed, "allocation without a stack",
+		       "allocations without a stack");
+	sentence_count(&s, totals->truncated_stacks, "stack cut off", "stacks cut off");
+	bool any = s.parts;
+	if (!any)
+		fputs(has_notes(t->model) ? "see the notes below" : "nothing", s.stream);
+	sentence_print(t, &s, "Lost", any ? TEXT_WARN : TEXT_PLAIN);
+}
+
+/*
+ * How often, by the errors that are kept, or as counted, which is more where there
+ * was no room for all: frees that the guard-page allocator stopped are not counted.
+ */
+static uint64_t count_kind(const struct model *model, enum error_kind kind, uint64_t counted)
+{
+	uint64_t kept = 0;
+	for (size_t i = 0; i < model->error_count; i++) {
+		const struct rec_error *rec = &model->errors[i].rec;
+		if (rec->kind == kind && __builtin_add_overflow(kept, rec->count, &kept))
+			kept = UINT64_MAX;
+	}
+	return kept > counted ? kept : counted;
+}
+
+/* What the program did wrong. */
+static void put_faults(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	uint64_t unknown = count_kind(t->model, ERROR_INVALID_FREE, totals->unknown_frees);
+	uint64_t twice = count_kind(t->model, ERROR_DOUBLE_FREE, totals->double_frees);
+	struct sentence s;
+	if ((!unknown && !twice) || !sentence_open(t, &s))
+		return;
+	sentence_count(&s, unknown, "free of an unknown block", "frees of unknown blocks");
+	sentence_count(&s, twice, "double free", "double frees");
+	sentence_print(t, &s, "Faults", TEXT_WARN);
+}
+
+static void put_filtered(struct text *t)
+{
+	const struct report_options *o = t->report->options;
+	const struct site_table *table = t->report->table;
+	char share[UNITS_TEXT], count[UNITS_TEXT];
+	struct sentence s;
+	if (!o->filters.count && !o->excludes.count && !o->focus.count && !o->ignore.count)
+		return;
+	if (!sentence_open(t, &s))
+		return;
+	units_percent(share, sites_cost(&table->costs, o->sort),
+		      sites_cost(&t->model->totals.costs, o->sort));
+	fprintf(s.stream, "%s of the stacks pass the filters: %s of all by --sort %s",
+		units_count(count, table->stack_count), share, report_sort_names[o->sort].name);
+	sentence_print(t, &s, "Below", TEXT_PLAIN);
+}
+
+void text_header(struct text *t)
+{
+	put_sampling(t);
+	put_peak(t);
+	put_leaked(t);
+	put_total(t);
+	put_allocator(t);
+	put_lost(t);
+	put_faults(t);
+	text_guards(t);
+	text_errors_summary(t);
+	put_filtered(t);
+}
