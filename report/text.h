@@ -86,6 +86,7 @@ const char *text_error(const struct text *t, char *cell, double value, double va
 /* The parts of a report, in their order. */
 void text_title(struct text *t);
 void text_header(struct text *t);
+void text_heap(struct text *t);
 void text_table(struct text *t);
 void text_notes(struct text *t);
 void text_next(struct text *t);

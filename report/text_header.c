@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The head of a text report: how much at the peak and when, what leaked,
- * whether anything was lost; then by what means, and what goes beyond memory.
+ * The head of a text report.  Its first four lines answer how much at the peak
+ * and when, what leaked, how much in all, and whether anything was lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void put_sampling(struct text *t)
 	if (!t->sampled || !sentence_open(t, &s))
 		return;
 	fprintf(s.stream,
-		"one allocation per %s. All figures below are estimates, %s their standard error. "
+		"one allocation per %s. All figures are estimates, %s their standard error. "
 		"Unknown and double frees cannot be told.",
 		units_size(mean, t->model->totals.sample_mean), t->utf8 ? "±" : "+-");
 	sentence_print(t, &s, "Sampled", TEXT_PLAIN);
@@ -47,9 +47,6 @@ static void put_peak(struct text *t)
 		fprintf(s.stream, " after %s", units_duration(time, totals->peak_time_ns));
 	else
 		fputs(", the sum of each process's own peak", s.stream);
-	if (totals->peak_rss_bytes)
-		fprintf(s.stream, "; resident at most %s",
-			units_size(size, totals->peak_rss_bytes));
 	sentence_print(t, &s, "Peak", TEXT_PLAIN);
 }
 
@@ -74,8 +71,7 @@ static void put_leaked(struct text *t)
 
 static void put_total(struct text *t)
 {
-	const struct model_totals *totals = &t->model->totals;
-	const struct costs *c = &totals->costs;
+	const struct costs *c = &t->model->totals.costs;
 	const struct cost_variances *v = &c->variances;
 	char count[UNITS_TEXT], size[UNITS_TEXT], share[UNITS_TEXT], errors[2][TEXT_ERROR];
 	struct sentence s;
@@ -89,11 +85,24 @@ static void put_total(struct text *t)
 		fprintf(s.stream, ", %s temporary",
 			units_percent(share, (int64_t)c->temporary_allocations,
 				      (int64_t)c->allocations));
-	fprintf(s.stream, "; %s stack%s", units_count(count, totals->stacks),
-		totals->stacks == 1 ? "" : "s");
-	fprintf(s.stream, ", %s thread%s", units_count(count, totals->threads),
-		totals->threads == 1 ? "" : "s");
 	sentence_print(t, &s, "Total", TEXT_PLAIN);
+}
+
+/* What is not asked first, and would not fit into the lines above. */
+static void put_threads(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	char number[UNITS_TEXT];
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	fputs(units_count(number, totals->threads), s.stream);
+	fprintf(s.stream, "; %s stack%s", units_count(number, totals->stacks),
+		totals->stacks == 1 ? "" : "s");
+	if (totals->peak_rss_bytes)
+		fprintf(s.stream, "; resident at most %s",
+			units_size(number, totals->peak_rss_bytes));
+	sentence_print(t, &s, "Threads", TEXT_PLAIN);
 }
 
 /* Whether a process before this one has the same allocator. */
@@ -198,14 +207,19 @@ static void put_filtered(struct text *t)
 
 void text_header(struct text *t)
 {
-	put_sampling(t);
+	/* What everyone asks, a line each. */
 	put_peak(t);
 	put_leaked(t);
 	put_total(t);
-	put_allocator(t);
 	put_lost(t);
+	/* What went wrong, and how sure the figures are. */
 	put_faults(t);
 	text_guards(t);
 	text_errors_summary(t);
+	put_sampling(t);
+	/* The rest. */
+	text_heap(t);
+	put_threads(t);
+	put_allocator(t);
 	put_filtered(t);
 }

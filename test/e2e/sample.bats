@@ -119,7 +119,7 @@ near_total() {
 	assert_lines err 5 "summary"
 	assert_match err "memtrack: estimated from one sample per 4.0 KiB: peak [0-9.]+ MiB \+-[0-9.]+% after .* m?s; leaked [0-9.]+ MiB \+-[0-9.]+% in [0-9,]+ \+-[0-9.]+% blocks; [0-9,]+ \+-[0-9.]+% allocations" "summary"
 	memtrack 0 report
-	assert_match out "^Sampled one allocation per 4.0 KiB. All figures below are estimates, \+- their standard error" "header"
+	assert_match out "^Sampled one allocation per 4.0 KiB. All figures are estimates, \+- their standard error" "header"
 	assert_match out "^Peak +[0-9.]+ MiB \+-[0-9.]+% .*in [0-9,]+ \+-[0-9.]+% blocks" "peak"
 	assert_match out "^ +[0-9.]+ MiB \+-[0-9.]+% .* burst  sampled.c" "a row"
 	LC_ALL=C.UTF-8 COLUMNS=80 memtrack 0 report
