@@ -30,7 +30,7 @@ struct options {
 	int sort, by, format, color;
 	int64_t top, process, pid, frames;
 	bool all, full_paths;
-	struct opt_list filters, excludes, focus, ignore, plumbing;
+	struct opt_list filters, excludes, focus, ignore, plumbing, suppressions;
 };
 
 /* clang-format off */
@@ -46,6 +46,8 @@ static const struct opt report_opts[] = {
 	OPT_REPEAT(0, "ignore", "REGEX", struct options, ignore, "drop stacks through a function"),
 	OPT_REPEAT(0, "plumbing", "REGEX", struct options, plumbing,
 		   "more functions that are never a site themselves, such as your own xmalloc"),
+	OPT_REPEAT(0, "suppressions", "FILE", struct options, suppressions,
+		   "leave out leaks as FILE says, in LeakSanitizer's syntax"),
 	OPT_INT(0, "process", "N", struct options, process, 1, INT_MAX,
 		"the Nth process image of the recording (the first)"),
 	OPT_INT(0, "pid", "PID", struct options, pid, 1, INT_MAX, "the process images of PID"),
@@ -77,6 +79,7 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->focus = borrow(&o->focus);
 	r->ignore = borrow(&o->ignore);
 	r->plumbing = borrow(&o->plumbing);
+	r->suppressions = borrow(&o->suppressions);
 	/* A list of processes is one of them all, unless some were chosen. */
 	r->all = o->all || (o->by == REPORT_BY_PROCESS && !o->process && !o->pid);
 	r->process = (int)o->process;

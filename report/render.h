@@ -17,12 +17,14 @@ struct model;
 struct model_process;
 struct site;
 struct site_table;
+struct suppressions;
 
 struct report {
 	const struct report_options *options;
 	const struct model *model;
 	struct site_table *table;
 	size_t shown; /* how many of the table's sites --top lets through */
+	const struct suppressions *suppressions; /* NULL: none were asked for */
 };
 
 typedef int render_function(const struct report *report);

@@ -21,6 +21,7 @@
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
+#include "report/suppressions.h"
 #include "report/timeline.h"
 #include "report/utf8.h"
 #include "report/version.h"
@@ -275,6 +276,34 @@ static void put_costs(struct json *j, const struct costs *c)
 	begin_errors(j);
 	put_cost_errors(j, &c->variances);
 	put(j, "}");
+}
+
+static void put_leak(struct json *j, const struct costs *c)
+{
+	fprintf(j->out, "\"leaked_bytes\": %" PRId64 ", \"leaked_blocks\": %" PRId64,
+		c->leaked_bytes, c->leaked_blocks);
+	if (!j->model->totals.sample_mean)
+		return;
+	begin_errors(j);
+	put_error(j, "leaked_bytes", c->variances.leaked_bytes);
+	put_error(j, "leaked_blocks", c->variances.leaked_blocks);
+	put(j, "}");
+}
+
+/* What the suppressions took out of all the other figures. */
+static void put_suppressed(struct json *j, const struct suppressions *set)
+{
+	put(j, "{");
+	put_leak(j, &set->costs);
+	put(j, ", \"patterns\": [");
+	for (size_t i = 0; i < set->count; i++) {
+		put(j, i ? ",\n    {\"pattern\": " : "\n    {\"pattern\": ");
+		put_string(j, set->items[i].pattern);
+		put(j, ", ");
+		put_leak(j, &set->items[i].costs);
+		put(j, "}");
+	}
+	put(j, "]}");
 }
 
 static cJSON *string_or_null(const char *text)
@@ -535,6 +564,10 @@ int render_json(const struct report *report)
 	put_processes(&j);
 	put(&j, ",\n  \"totals\": ");
 	put_totals(&j);
+	if (report->suppressions) {
+		put(&j, ",\n  \"suppressed\": ");
+		put_suppressed(&j, report->suppressions);
+	}
 	put(&j, ",\n  \"sites\": ");
 	put_sites(&j);
 	put(&j, ",\n  \"timeline\": ");

@@ -13,6 +13,7 @@
 #include "report/plumbing.h"
 #include "report/render.h"
 #include "report/sites.h"
+#include "report/suppressions.h"
 
 const struct report_name report_sort_names[] = {
 	[REPORT_SORT_PEAK] = { "peak", "bytes live at the peak of the heap" },
@@ -127,9 +128,18 @@ static int render(const struct report *report, struct diag *diag)
 	return finish_output(report->options->out, diag);
 }
 
+static int load_suppressions(struct suppressions *set, const struct report_options *options,
+			     struct diag *diag)
+{
+	int error = 0;
+	for (size_t i = 0; !error && i < options->suppressions.count; i++)
+		error = suppressions_load(set, options->suppressions.items[i], diag);
+	return error;
+}
+
 static int report_model(const struct model *model, const struct report_options *options,
 			struct filter_set *filters, const struct plumbing *plumbing,
-			struct diag *diag)
+			const struct suppressions *suppressions, struct diag *diag)
 {
 	struct site_table table;
 	struct site_options site_options = { options->by, options->sort, (size_t)options->top };
@@ -139,7 +149,8 @@ static int report_model(const struct model *model, const struct report_options *
 	error = sites_build(&table, model, &site_options, plumbing, filters, diag);
 	if (error)
 		return error;
-	struct report report = { options, model, &table, table.count };
+	struct report report = { options, model, &table, table.count,
+				 options->suppressions.count ? suppressions : NULL };
 	if (options->top && (size_t)options->top < table.count)
 		report.shown = (size_t)options->top;
 	error = render(&report, diag);
@@ -151,6 +162,7 @@ int report_run(const struct report_options *options, struct diag *diag)
 {
 	struct filter_set filters = { 0 };
 	struct plumbing plumbing = { 0 };
+	struct suppressions suppressions = { 0 };
 	struct model model;
 	struct model_options model_options = {
 		.files = options->files.items,
@@ -167,11 +179,17 @@ int report_run(const struct report_options *options, struct diag *diag)
 		error = plumbing_init(&plumbing, options->plumbing.items, options->plumbing.count,
 				      diag);
 	if (!error)
+		error = load_suppressions(&suppressions, options, diag);
+	if (!error)
 		error = model_load(&model, &model_options, diag);
 	if (!error) {
-		error = report_model(&model, options, &filters, &plumbing, diag);
+		error = suppressions_apply(&suppressions, &model, diag);
+		if (!error)
+			error = report_model(&model, options, &filters, &plumbing, &suppressions,
+					     diag);
 		model_release(&model);
 	}
+	suppressions_release(&suppressions);
 	plumbing_release(&plumbing);
 	filter_release(&filters);
 	return error;

@@ -77,6 +77,7 @@ struct report_options {
 	struct report_list filters, excludes;
 	struct report_list focus, ignore; /* the same with plain regexes on function names */
 	struct report_list plumbing;	  /* regexes on function names */
+	struct report_list suppressions;  /* files of leaks to leave out */
 
 	/* Which process images; the first of all when none of the three is given. */
 	bool all;

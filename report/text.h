@@ -90,6 +90,8 @@ void text_heap(struct text *t);
 void text_table(struct text *t);
 void text_notes(struct text *t);
 void text_next(struct text *t);
+/* What --suppressions left out, and which of them were of no use. */
+void text_suppressed(struct text *t);
 /* How blocks were guarded; what was found wrong, in a line and at length. */
 void text_guards(struct text *t);
 void text_errors_summary(struct text *t);

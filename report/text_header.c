@@ -212,6 +212,7 @@ void text_header(struct text *t)
 	put_leaked(t);
 	put_total(t);
 	put_lost(t);
+	text_suppressed(t);
 	/* What went wrong, and how sure the figures are. */
 	put_faults(t);
 	text_guards(t);

@@ -16,7 +16,7 @@ SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
 GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
-UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test report_golden_test \
+UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test report_golden_test report_suppressions_test \
 	report_sparkline_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	allocators_test cmd_program_test cmd_output_test cmd_image_test cmd_stomp_file_test \
@@ -30,6 +30,7 @@ recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_order_test_OBJECTS := $(O)/tool/report/order.o
 report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_suppressions_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_sparkline_test_OBJECTS := $(O)/tool/report/sparkline.o
 report_golden_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE) $(GOLDEN)
 symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)

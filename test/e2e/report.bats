@@ -194,6 +194,32 @@ sites_of() {
 	printf 'leak:^small\nleak:large\n' >suppressions
 	memtrack 0 report --format json --sort leaked --suppressions suppressions memtrack.dat
 	assert_eq "$(jq '[.sites[].leaked_bytes] | add // 0' out)" 0 "leaks that are left"
+	assert_eq "$(jq -c '[.totals.leaked_bytes, .totals.leaked_blocks, .suppressed.leaked_bytes, .suppressed.leaked_blocks]' out)" \
+		"[0,0,2010000,110]" "totals"
+	# The other figures stay; one pattern of several files counts on its own.
+	printf 'leak:small$\n' >one
+	printf '# a module\nleak:/basic$\nleak:*nothing*\n' >two
+	memtrack 0 report --format json --suppressions one memtrack.dat
+	assert_eq "$(jq -c '[.totals.leaked_bytes, .totals.leaked_blocks, .totals.allocations, .totals.peak_bytes]' out)" \
+		"[2000000,10,1012,2012000]" "totals without the leaks of small"
+	assert_eq "$(jq -c '[.sites[] | select(.function == "small") | .leaked_bytes, .leaked_blocks, .peak_bytes]' out)" "[0,0,10000]" small
+	memtrack 0 report --format json --suppressions one --suppressions=two memtrack.dat
+	assert_eq "$(jq -c '[.suppressed.patterns[] | .pattern, .leaked_bytes, .leaked_blocks]' out)" \
+		'["small$",10000,100,"/basic$",2000000,10,"*nothing*",0,0]' patterns
+	memtrack 0 report --suppressions one --suppressions two memtrack.dat
+	assert_match out '^Leaked +nothing$'
+	assert_match out '^Suppressed +1\.9 MiB in 110 blocks by 2 patterns$'
+	assert_match out '^Unused +leak:\*nothing\* '
+	printf 'leak:one\nrace:two\n' >wrong
+	memtrack 2 report --suppressions wrong memtrack.dat
+	assert_match err "'wrong', line 2: 'race:two'"
+	assert_empty out
+	memtrack 3 report --suppressions missing memtrack.dat
+	assert_match err "'missing': No such file"
+	memtrack 3 report --suppressions . memtrack.dat
+	memtrack 3 report --suppressions /dev/zero memtrack.dat
+	memtrack 2 report --suppressions memtrack.dat memtrack.dat
+	assert_lines err 2 "the error"
 }
 
 @test "a recording reports the same elsewhere, without the program and its source" {
