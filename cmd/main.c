@@ -13,7 +13,7 @@
 #include "cmd/msg.h"
 
 const struct command *const commands[] = {
-	&run_command, &report_command, &recover_command, &help_command, NULL,
+	&run_command, &report_command, &sql_command, &recover_command, &help_command, NULL,
 };
 
 const struct command *cmd_find(const char *name)

@@ -3,54 +3,29 @@
  * `report --format csv` (RFC 4180): a header line, then one line a row of the
  * table; no stacks.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "report/csv.h"
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
-#include "report/utf8.h"
-
-static int put_field(FILE *out, const char *text)
-{
-	if (!text)
-		return 0;
-	char *clean = utf8_clean(text, 0);
-	if (!clean)
-		return -ENOMEM;
-	if (!strpbrk(clean, ",\"\r\n")) {
-		fputs(clean, out);
-	} else {
-		fputc('"', out);
-		for (const char *p = clean; *p; p++) {
-			if (*p == '"')
-				fputc('"', out);
-			fputc(*p, out);
-		}
-		fputc('"', out);
-	}
-	free(clean);
-	return 0;
-}
 
 static int put_names(FILE *out, const struct model *model, const struct site *site)
 {
 	if (site->process)
 		fprintf(out, "%d", model->processes[site->process - 1].rec.pid);
 	fputc(',', out);
-	int error = put_field(out, model_text(model, site->function));
+	int error = csv_put(out, model_text(model, site->function), 0);
 	fputc(',', out);
 	if (!error)
-		error = put_field(out, model_text(model, site->file));
+		error = csv_put(out, model_text(model, site->file), 0);
 	fputc(',', out);
 	if (site->line)
 		fprintf(out, "%" PRIu32, site->line);
 	fputc(',', out);
-	return error ? error : put_field(out, model_text(model, site->module));
+	return error ? error : csv_put(out, model_text(model, site->module), 0);
 }
 
 static void put_errors(FILE *out, const struct cost_variances *v)

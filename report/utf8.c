@@ -65,6 +65,41 @@ char *utf8_clean(const char *text, unsigned flags)
 	return clean;
 }
 
+static char *put_escape(char *out, unsigned char byte)
+{
+	static const char hex[] = "0123456789abcdef";
+	*out++ = '\\';
+	if (byte == '\n' || byte == '\t' || byte == '\r') {
+		*out++ = byte == '\n' ? 'n' : byte == '\t' ? 't' : 'r';
+		return out;
+	}
+	*out++ = 'x';
+	*out++ = hex[byte >> 4];
+	*out++ = hex[byte & 15];
+	return out;
+}
+
+char *utf8_escape(const char *text, size_t length, unsigned flags)
+{
+	char *escaped = malloc(4 * length + 1);
+	char *out = escaped;
+	if (!escaped)
+		return NULL;
+	for (size_t at = 0, bytes; at < length; at += bytes) {
+		uint32_t code;
+		bytes = decode((const unsigned char *)text + at, &code);
+		if (code != UINT32_MAX && !is_invisible(code) &&
+		    !(flags & UTF8_ASCII && code >= 0x80)) {
+			out = (char *)memcpy(out, text + at, bytes) + bytes;
+			continue;
+		}
+		for (size_t i = 0; i < bytes; i++)
+			out = put_escape(out, (unsigned char)text[at + i]);
+	}
+	*out = '\0';
+	return escaped;
+}
+
 static size_t code_width(uint32_t code)
 {
 	static const struct {

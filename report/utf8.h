@@ -19,6 +19,12 @@ enum utf8_flags {
  * memory.
  */
 char *utf8_clean(const char *text, unsigned flags);
+/*
+ * The same where what would change the text's look can be told from '?': \n, \t,
+ * \x1b and so on, as are bytes that are no UTF-8.  `length` bytes, which may hold
+ * NUL; one follows them.
+ */
+char *utf8_escape(const char *text, size_t length, unsigned flags);
 /* Columns on a terminal; `text` must be valid. */
 size_t utf8_width(const char *text);
 /* How many bytes of `text` fill at most `columns`. */
