@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Grouping and sorting for reports; called by report.c.  Everything is linear
- * in nodes and stacks but the choice of the groups to show: a node's site is its own
- * frame or its parent's site, found in one pass from the root of the tree.
+ * in nodes and stacks but the choice of the groups to show.
  */
 #include "report/sites.h"
 
@@ -13,16 +12,12 @@
 #include "report/filter.h"
 #include "report/model.h"
 #include "report/order.h"
-#include "report/plumbing.h"
 
 struct builder {
 	const struct model *model;
 	const struct plumbing *plumbing;
 	const struct site_options *options;
 	struct site_table *table;
-	uint8_t *function_known, *file_known,
-		*module_known;		 /* by text id: 0 not asked, 1 no, 2 plumbing */
-	struct frame_ref *location_site; /* by location: its innermost frame that is no plumbing */
 	struct hash_index groups;
 	uint32_t *group_of; /* by stack: site + 1, 0 = filtered out */
 	size_t room;
@@ -45,83 +40,30 @@ int64_t sites_cost(const struct costs *costs, enum report_sort sort)
 	return costs->peak_bytes;
 }
 
-static bool text_is_plumbing(struct builder *b, uint8_t *known, uint32_t text,
-			     bool (*rule)(const char *))
+static int add_location(struct site_finder *finder, const struct model *model, uint32_t id)
 {
-	if (!text)
-		return false;
-	if (!known[text])
-		known[text] = rule(model_text(b->model, text)) ? 2 : 1;
-	return known[text] == 2;
-}
-
-static bool function_is_plumbing(struct builder *b, uint32_t text)
-{
-	if (!text)
-		return false;
-	uint8_t *known = &b->function_known[text];
-	if (!*known)
-		*known = plumbing_function(b->plumbing, model_text(b->model, text)) ? 2 : 1;
-	return *known == 2;
-}
-
-static struct frame_ref find_location_site(struct builder *b, uint32_t id)
-{
-	const struct model *model = b->model;
 	const struct model_location *location = &model->locations[id];
 	uint32_t module = location->module ? model->modules[location->module].path : 0;
-	if (text_is_plumbing(b, b->module_known, module, plumbing_module))
-		return (struct frame_ref){ 0 };
-	if (location->frame_count == 0)
-		return (struct frame_ref){ id, 0 };
-	for (uint32_t i = 0; i < location->frame_count; i++) {
+	int error = finder_add_location(finder, module);
+	for (uint32_t i = 0; i < location->frame_count && !error; i++) {
 		const struct model_frame *frame = &model->frames[location->first_frame + i];
-		if (!function_is_plumbing(b, frame->function) &&
-		    !text_is_plumbing(b, b->file_known, frame->file, plumbing_file))
-			return (struct frame_ref){ id, i };
+		error = finder_add_frame(finder, frame->function, frame->file);
 	}
-	return (struct frame_ref){ 0 };
+	return error;
 }
 
-/*
- * Is this the C library's start of main?  Its caller is the program's _start,
- * which without symbols has no name to tell it by: no site either.
- */
-static bool is_entry(const struct model *model, const struct model_node *node)
-{
-	const struct model_location *location = &model->locations[node->location];
-	if (!node->parent || model->nodes[node->parent].parent || !node->location ||
-	    !location->frame_count)
-		return false;
-	uint32_t outermost = location->first_frame + location->frame_count - 1;
-	const char *function = model_text(model, model->frames[outermost].function);
-	return function && plumbing_entry(function);
-}
-
-static void find_node_sites(struct builder *b)
+static int find_sites(struct builder *b)
 {
 	const struct model *model = b->model;
-	for (uint32_t id = 1; id <= model->location_count; id++)
-		b->location_site[id] = find_location_site(b, id);
-	for (size_t id = 1; id <= model->node_count; id++) {
-		const struct model_node *node = &model->nodes[id];
-		struct frame_ref own = b->location_site[node->location];
-		if (own.location || is_entry(model, node))
-			b->table->node_site[id] = own;
-		else
-			b->table->node_site[id] = b->table->node_site[node->parent];
-	}
-}
-
-/* Where a stack's site is; location 0 when nothing at all is known. */
-static struct frame_ref stack_site(const struct builder *b, uint32_t node)
-{
-	struct frame_ref site = b->table->node_site[node];
-	while (!site.location && node) {
-		site.location = b->model->nodes[node].location;
-		node = b->model->nodes[node].parent;
-	}
-	return site;
+	struct site_finder *finder = &b->table->finder;
+	int error = 0;
+	finder->texts = &model->strings;
+	finder->plumbing = b->plumbing;
+	for (uint32_t id = 1; id <= model->location_count && !error; id++)
+		error = add_location(finder, model, id);
+	for (size_t id = 1; id <= model->node_count && !error; id++)
+		error = finder_add_node(finder, model->nodes[id].parent, model->nodes[id].location);
+	return error;
 }
 
 static void name_site(const struct builder *b, struct frame_ref ref, struct site *site)
@@ -171,7 +113,7 @@ static struct site make_site(const struct builder *b, uint32_t stack_index)
 		site.module = b->model->processes[stack->process].executable;
 		return site;
 	}
-	name_site(b, stack_site(b, stack->node), &site);
+	name_site(b, finder_place(&b->table->finder, stack->node), &site);
 	reduce_site(&site, by);
 	if (by == REPORT_BY_STACK)
 		site.stack_id = stack_index + 1;
@@ -331,31 +273,6 @@ void sites_sort_stacks(struct site_table *table, const struct site *site, const 
 		    first, compare_stacks, &context);
 }
 
-static int builder_init(struct builder *b)
-{
-	const struct model *model = b->model;
-	b->function_known = calloc(model->strings.count + 1, 1);
-	b->file_known = calloc(model->strings.count + 1, 1);
-	b->module_known = calloc(model->strings.count + 1, 1);
-	b->location_site = calloc(model->location_count + 1, sizeof(*b->location_site));
-	b->table->node_site = calloc(model->node_count + 1, sizeof(*b->table->node_site));
-	b->group_of = calloc(model->stack_count + 1, sizeof(*b->group_of));
-	return b->function_known && b->file_known && b->module_known && b->location_site &&
-			       b->table->node_site && b->group_of
-		       ? 0
-		       : -ENOMEM;
-}
-
-static void builder_release(struct builder *b)
-{
-	free(b->function_known);
-	free(b->file_known);
-	free(b->module_known);
-	free(b->location_site);
-	free(b->group_of);
-	hash_index_release(&b->groups);
-}
-
 int sites_build(struct site_table *table, const struct model *model,
 		const struct site_options *options, const struct plumbing *plumbing,
 		const struct filter_set *filters, struct diag *diag)
@@ -364,11 +281,10 @@ int sites_build(struct site_table *table, const struct model *model,
 		.model = model, .plumbing = plumbing, .options = options, .table = table
 	};
 	*table = (struct site_table){ 0 };
-	int error = builder_init(&b);
-	if (!error) {
-		find_node_sites(&b);
+	b.group_of = calloc(model->stack_count + 1, sizeof(*b.group_of));
+	int error = b.group_of ? find_sites(&b) : -ENOMEM;
+	if (!error)
 		error = group_stacks(&b, filters);
-	}
 	if (!error)
 		error = list_stacks(&b);
 	if (!error) {
@@ -376,7 +292,8 @@ int sites_build(struct site_table *table, const struct model *model,
 		order_first(table->sites, table->count, sizeof(*table->sites),
 			    options->top ? options->top : table->count, compare_sites, &context);
 	}
-	builder_release(&b);
+	free(b.group_of);
+	hash_index_release(&b.groups);
 	if (error) {
 		sites_release(table);
 		return diag_set(diag, error, "out of memory");
@@ -388,6 +305,6 @@ void sites_release(struct site_table *table)
 {
 	free(table->sites);
 	free(table->stacks);
-	free(table->node_site);
+	finder_release(&table->finder);
 	*table = (struct site_table){ 0 };
 }

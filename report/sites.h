@@ -14,16 +14,11 @@
 
 #include "report/recording.h"
 #include "report/report.h"
+#include "report/site_finder.h"
 
 struct filter_set;
 struct model;
 struct plumbing;
-
-/* One source-level frame of one location. */
-struct frame_ref {
-	uint32_t location; /* 0: none */
-	uint32_t frame;	   /* 0-based from the innermost; 0 too when the location has no frames */
-};
 
 /* A group of stacks.  What it was not grouped by is 0, as is what is unknown. */
 struct site {
@@ -42,8 +37,8 @@ struct site_table {
 	size_t count;
 	uint32_t *stacks; /* indices into model->stacks; each site's are together */
 	size_t stack_count;
-	struct frame_ref *node_site; /* by node: the innermost frame that is no plumbing, or none */
-	struct costs costs;	     /* Σ over the sites: what the filters let pass */
+	struct site_finder finder; /* fed with the model: the sites of all its nodes */
+	struct costs costs;	   /* Σ over the sites: what the filters let pass */
 };
 
 struct site_options {

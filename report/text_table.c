@@ -285,7 +285,7 @@ static size_t count_frames(struct frame_walk walk)
 /* Moves to the stack's site and says through which plumbing it allocated. */
 static struct frame_walk skip_plumbing(struct text *t, uint32_t node, size_t indent)
 {
-	struct frame_ref site = t->report->table->node_site[node];
+	struct frame_ref site = finder_site(&t->report->table->finder, node);
 	struct frame_walk walk = frame_walk_start(t->model, node), start = walk;
 	struct shown_frame frame, outermost = { 0 };
 	size_t skipped = 0;
