@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
+
 enum block_state { BLOCK_UNKNOWN, BLOCK_LIVE, BLOCK_FREED };
 
 struct block {
@@ -33,7 +35,7 @@ enum {
 	BLOCK_TOP_BITS = 12, /* 12 + 13 + 18 + 4 = 47 bits of user addresses */
 };
 
-extern uint64_t **blocks_top[1u << BLOCK_TOP_BITS];
+extern HIDDEN uint64_t **blocks_top[1u << BLOCK_TOP_BITS];
 
 /* The entry of an address, or NULL when nothing near it was ever recorded. */
 static inline uint64_t *block_entry(uintptr_t address)

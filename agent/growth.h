@@ -4,8 +4,9 @@
 #ifndef MEMTRACK_AGENT_GROWTH_H
 #define MEMTRACK_AGENT_GROWTH_H
 
+#include "agent/rt/hidden.h"
 #include "agent/rt/lock.h"
 
-extern struct rt_lock growth_lock;
+extern HIDDEN struct rt_lock growth_lock;
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
 #include "agent/rt/sys.h"
 
 /* A page of its own that the kernel wipes in every forked child (MADV_WIPEONFORK), however it was forked: the child
@@ -20,7 +21,7 @@ union live_page {
 	};
 	char page[RT_PAGE];
 };
-extern union live_page agent_live;
+extern HIDDEN union live_page agent_live;
 
 /* Starts or restarts recording if it should be on.  False: only pass calls on. */
 bool agent_wake(void);

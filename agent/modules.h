@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
+
 /* A loaded object as the loader describes it now. */
 struct object {
 	uintptr_t start, end;
@@ -40,7 +42,7 @@ const struct seg_module *module_record(uint32_t module, const char **path);
  * holds.  Low half: the generation, raised whenever a module that was entered has gone.  High half: how many dlcloses
  * are running; while there are any, what is cached about addresses may be stale at any moment.
  */
-extern uint64_t modules_state;
+extern HIDDEN uint64_t modules_state;
 #define MODULES_CLOSING (1ull << 32)
 
 static inline uint64_t modules_now(void)

@@ -17,10 +17,11 @@
 
 #include "agent/arch.h"
 #include "agent/layout.h"
+#include "agent/rt/hidden.h"
 #include "agent/segment.h"
 
 /* Set when the process may no longer read the cycle counter: the time of later maxima is not known. */
-extern uint32_t peak_without_clock;
+extern HIDDEN uint32_t peak_without_clock;
 
 static inline uint64_t peak_now(void)
 {

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
+
 struct dl_find_object;
 struct dl_phdr_info;
 
@@ -37,8 +39,8 @@ struct real_functions {
 	int (*key_set)(unsigned int, const void *);
 };
 
-extern struct real_functions real;
-extern void *(*real_dlopen)(const char *, int); /* apart, for the assembly of the hook */
+extern HIDDEN struct real_functions real;
+extern HIDDEN void *(*real_dlopen)(const char *, int); /* apart, for the assembly of the hook */
 
 /* A hooked function by name: the hook, and what it stands before. */
 struct real_hook {
@@ -48,7 +50,7 @@ struct real_hook {
 const struct real_hook *real_hook_of(const char *name);
 
 /* The next malloc is asked for at least so many bytes: see hooks.c. */
-extern size_t real_least;
+extern HIDDEN size_t real_least;
 
 /*
  * The guard-page allocator, when it is the next malloc, tells where its blocks lie far apart (see blocks_sparse) by a
@@ -71,7 +73,7 @@ void *bootstrap_alloc(size_t alignment, size_t size, uintptr_t caller);
  * are not among them. */
 void bootstrap_visit(void (*visit)(const void *block, size_t size, uintptr_t caller));
 enum { BOOTSTRAP_SIZE = 64 * 1024 };
-extern char bootstrap_arena[BOOTSTRAP_SIZE];
+extern HIDDEN char bootstrap_arena[BOOTSTRAP_SIZE];
 static inline bool bootstrap_owns(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)bootstrap_arena < BOOTSTRAP_SIZE;

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
+
 struct cfi_work;
 struct cfi_row;
 
@@ -68,7 +70,7 @@ struct rule_table {
 	uint32_t used;
 	_Alignas(32) struct return_site sites[];
 };
-extern struct rule_table *rule_table;
+extern HIDDEN struct rule_table *rule_table;
 
 #define RULE_STAMP_MASK 0xfff0ull
 /* While libraries are being unloaded: no rule has it, nor has what is no rule yet. */

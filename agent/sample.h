@@ -19,10 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/rt/hidden.h"
+
 enum { SAMPLE_SMALLEST = 16 };
 
 /* Bytes from one point to the next on average; 0: every allocation is recorded.  Set once at start. */
-extern uint64_t sample_mean;
+extern HIDDEN uint64_t sample_mean;
 
 /* What a recorded block stands for; a function of its size alone, so that its free takes away what its allocation added.
  * Units: see seg_header.sample_mean. */
@@ -38,7 +40,7 @@ uint64_t sample_gap(uint64_t *state);
 /* -- the filter ------------------------------------------------------------------------------------- */
 
 enum { SAMPLE_FILTER_BITS = 16 };
-extern uint8_t sample_filter[1u << SAMPLE_FILTER_BITS];
+extern HIDDEN uint8_t sample_filter[1u << SAMPLE_FILTER_BITS];
 
 static inline uint8_t *sample_filter_at(const void *block)
 {

@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 #include "agent/layout.h"
+#include "agent/rt/hidden.h"
 
 /* The current segment's header, or NULL.  Set by segment_claim, read by everybody. */
-extern struct seg_header *segment;
+extern HIDDEN struct seg_header *segment;
 
 struct segment_request {
 	const char *directory; /* of the session; absolute */

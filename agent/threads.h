@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/layout.h"
+#include "agent/rt/hidden.h"
 #include "agent/stack_cache.h"
 
 /* The private half of a shard. */
@@ -51,9 +52,9 @@ struct thread {
 };
 _Static_assert(sizeof(struct thread) <= 256, "glibc keeps little room for libraries loaded late");
 
-extern __thread struct thread thread_self;
+extern HIDDEN __thread struct thread thread_self;
 
-extern uint32_t thread_image; /* serial number of this process image */
+extern HIDDEN uint32_t thread_image; /* serial number of this process image */
 
 struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed);
 void shard_give_back(struct shard *shard);
