@@ -7,71 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "cmd/image_private.h"
 
 enum {
-	MOST_NODES = 1 << 26,
 	MOST_MODULES = 1 << 16,
-	MOST_SHARDS = 1 << 20,
-	MOST_COUNTERS = 1 << 26,
-	COUNTERS_AT_ONCE = 1 << 9,
 	LONGEST_PATH = 1 << 16,
 	LONGEST_ARGUMENTS = 1 << 22,
 };
-
-/* Bytes past the end of the file read as zeros. */
-static bool read_at(struct image_source source, uint64_t offset, void *to, size_t size)
-{
-	char *p = to;
-
-	memset(to, 0, size);
-	if (offset > SEG_REGION_SIZE || size > SEG_REGION_SIZE - offset)
-		return false;
-	offset += source.base;
-	while (size) {
-		ssize_t n = pread(source.fd, p, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n == 0;
-		p += n;
-		offset += (size_t)n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
-/* A segmented array in the file: `chunk_count` chunks, the first of which holds `first` records. */
-struct records {
-	const uint64_t *chunks;
-	unsigned chunk_count;
-	uint32_t first;
-	size_t size; /* of a record */
-};
-
-/* Records [from, from + count); zeros where a chunk is missing. */
-static void read_records(struct image_source source, struct records r, uint32_t from,
-			 uint32_t count, void *to)
-{
-	char *p = to;
-
-	while (count) {
-		struct seg_place place = seg_chunk_of(from, r.first);
-		uint64_t n = ((uint64_t)r.first << place.chunk) - place.position;
-
-		if (n > count)
-			n = count;
-		if (place.chunk >= r.chunk_count || !r.chunks[place.chunk] ||
-		    !read_at(source, r.chunks[place.chunk] + place.position * r.size, p,
-			     n * r.size))
-			memset(p, 0, n * r.size);
-		p += n * r.size;
-		from += (uint32_t)n;
-		count -= (uint32_t)n;
-	}
-}
 
 int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
 {
@@ -87,18 +30,6 @@ int image_read_header(struct image_source source, struct seg_header *header, str
 	if (header->sample_mean > SEG_SAMPLE_MOST) /* damage: but no division must suffer */
 		header->sample_mean = SEG_SAMPLE_MOST;
 	return 0;
-}
-
-/* No more records can be there than the file has room for; its size says nothing, it is sparse.  A file system that
- * compresses may store several times what it has blocks for. */
-static uint32_t records_limit(struct image_source source, size_t record_size, uint32_t limit)
-{
-	struct stat st;
-	uint64_t room = fstat(source.fd, &st) == 0
-				? ((uint64_t)st.st_blocks * 512 * 8 + (1 << 20)) / record_size
-				: 0;
-
-	return room < limit ? (uint32_t)room : limit;
 }
 
 /* Sums of hostile figures may wrap around. */
@@ -117,11 +48,6 @@ static int64_t whole_blocks(uint64_t units, int64_t *carry)
 
 	*carry = (int64_t)(sum & (2 * half - 1)) - half;
 	return (int64_t)sum >> SEG_SAMPLE_BITS;
-}
-
-static uint32_t at_most(uint32_t value, uint32_t limit)
-{
-	return value < limit ? value : limit;
 }
 
 struct image_totals image_read_totals(struct image_source source, const struct seg_header *header)

@@ -40,10 +40,10 @@ symbolize_perf_map_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
 allocators_test_OBJECTS := $(ALLOCATOR_SOURCES:%.c=$(O)/tool/%.o) $(addprefix $(O)/tool/, report/diag.o report/units.o)
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
-cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o report/diag.o report/utf8.o)
+cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o cmd/image_read.o report/diag.o report/utf8.o)
 cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/error_watch.o cmd/stomp_file.o \
-	cmd/image.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
-cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o report/diag.o report/utf8.o)
+	cmd/image.o cmd/image_read.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
+cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o report/diag.o report/utf8.o)
 
 # The agent's objects, but not the hooks: malloc stays the C library's.
 AGENT_PARTS := $(filter-out %/hooks.o, $(AGENT_OBJECTS)) $(UNIT_DIR)/agent_fixture.o
