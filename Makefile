@@ -23,7 +23,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
 	liblzma-dev zlib1g-dev
 TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace mandoc shellcheck sqlite3 git python3 binutils util-linux \
-	procps valgrind libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4
+	procps valgrind bash-completion zsh fish libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4
 LONG_PACKAGES := libunwind-dev heaptrack redis-server redis-tools nodejs rustc llvm
 
 # -- flags ------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ OPERATORS_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-operators.so -Wl,
 
 # -- sources ----------------------------------------------------------------------------------------
 
-CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c terminal.c run.c report.c sql.c recover.c \
+CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.c terminal.c run.c report.c sql.c recover.c \
 	channels.c malloc.c session.c program.c launch.c watch.c image.c image_read.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c error_watch.c notes.c \
 	finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \

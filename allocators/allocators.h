@@ -15,6 +15,10 @@
 
 /* The names, for completion; a path to any malloc library is taken as well. */
 #define ALLOCATOR_NAMES "ansi|mimalloc|rpmalloc|jemalloc|tcmalloc|stomp"
+/* What can follow "stomp:", likewise. */
+#define ALLOCATOR_STOMP_NAMES                                                                     \
+ "stomp:under|stomp:align=|stomp:continue|stomp:sample=|stomp:min=|stomp:max=|stomp:quarantine=|" \
+ "stomp:guard=|stomp:function="
 
 struct allocator {
 	const char *name;

@@ -17,8 +17,8 @@ enum channels {
 	CHANNELS_DEFAULT = CHANNEL_CALLSTACK | CHANNEL_MEMTAG,
 };
 
-/* For completion. */
-#define CHANNEL_NAMES "callstack|memtag|memalloc|memory|memory_light|none"
+/* For completion: names with a comma can be parts of a list. */
+#define CHANNEL_NAMES "callstack,|memtag,|memalloc,|memory,|memory_light,|none"
 
 /* 0 and *channels, or -EINVAL with *diag filled. */
 int channels_parse(const char *text, unsigned *channels, struct diag *diag)

@@ -5,7 +5,7 @@
  *  1. cmd/NAME.c: the options struct, its table, its function (parse, call the layers, map the
  *     status; under 60 lines) and `const struct command NAME_command`.
  *  2. Declare NAME_command below, add it to commands[] in cmd/main.c and the file to the Makefile.
- *  3. man/memtrack-NAME.1 with every option and an EXAMPLES section, named in man/memtrack.1.
+ *  3. man/memtrack-NAME.1 with every option and an EXAMPLES section, named in man/memtrack.1 and in the Makefile.
  *  4. Completions need nothing: they ask the binary.
  *  5. An end-to-end test in test/e2e/.  test/lint/options.sh catches what was forgotten in 1 to 3.
  *
@@ -81,7 +81,8 @@ struct command {
 	unsigned int flags;	      /* enum command_flags */
 	int usage_status;	      /* exit status of wrong usage; 0: STATUS_USAGE */
 	const char *options_variable; /* an environment variable's options come first; or NULL */
-	const char *operand; /* for completion: PROGRAM, FILE.dat, DIR or COMMAND; or NULL */
+	const char *
+		operand; /* for completion, as in cmd/complete.h: PROGRAM, FILE.dat, DIR, PID or COMMAND; or NULL */
 };
 
 extern const struct command run_command;
@@ -133,6 +134,13 @@ void help_short(FILE *out, const struct command *command); /* memtrack COMMAND -
  */
 int help_manual(const struct command *command);
 int help_version(void);
+/* What `memtrack help NAME` shows besides commands; ends with a NULL name. */
+struct help_topic {
+	const char *name;
+	const char *summary;
+	void (*show)(FILE *out);
+};
+extern const struct help_topic help_topics[];
 /* Hidden, for the completion scripts: one a line, fields separated by tabs. */
 void help_list_options(FILE *out, const struct command *command);
 void help_list_commands(FILE *out);

@@ -10,6 +10,7 @@
 
 #include "cmd/channels.h"
 #include "cmd/cmd.h"
+#include "cmd/complete.h"
 #include "cmd/malloc.h"
 #include "cmd/msg.h"
 #include "report/version.h"
@@ -208,7 +209,7 @@ static void list_option(FILE *out, const char *dashes, const char *name, const s
 	if (real->type == OPT_TYPE_CHOICE)
 		opt_list_choices(real, kind, sizeof(kind), "|", "|");
 	else if (real->values)
-		append(kind, sizeof(kind), real->values);
+		complete_plain(real->values, kind, sizeof(kind));
 	else if (real->arg)
 		append(kind, sizeof(kind), real->arg);
 	option_help(help, sizeof(help), opt);
@@ -218,7 +219,7 @@ static void list_option(FILE *out, const char *dashes, const char *name, const s
 
 /*
  * A spelling a line: name, tab, what it takes (empty: nothing; a|b|c: one of these; FILE,
- * DIR ...; in brackets when optional), tab, help.
+ * DIR ...; in brackets when optional), tab, help.  What can stand there: cmd/complete.h.
  */
 void help_list_options(FILE *out, const struct command *command)
 {
@@ -240,20 +241,28 @@ void help_list_commands(FILE *out)
 			(*c)->summary);
 }
 
-/* What is no command: lists that are made here and now; false: no such topic. */
+static void show_stomp(FILE *out)
+{
+	open_manual("stomp", 7);
+	malloc_list_stomp(out);
+}
+
+const struct help_topic help_topics[] = {
+	{ "allocators", "what run --malloc can put under a program here", malloc_list },
+	{ "channels", "what run --trace can record", channels_list },
+	{ "stomp", "the guard-page allocator", show_stomp },
+	{ NULL, NULL, NULL },
+};
+
 static bool show_topic(const char *name)
 {
-	if (strcmp(name, "allocators") == 0) {
-		malloc_list(stdout);
-	} else if (strcmp(name, "stomp") == 0) {
-		open_manual("stomp", 7);
-		malloc_list_stomp(stdout);
-	} else if (strcmp(name, "channels") == 0) {
-		channels_list(stdout);
-	} else {
-		return false;
+	for (const struct help_topic *t = help_topics; t->name; t++) {
+		if (strcmp(t->name, name) == 0) {
+			t->show(stdout);
+			return true;
+		}
 	}
-	return true;
+	return false;
 }
 
 static int cmd_help(int argc, char **argv)

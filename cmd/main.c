@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/complete.h"
 #include "cmd/msg.h"
 
 const struct command *const commands[] = {
@@ -218,6 +219,18 @@ static void hold_standard_descriptors(void)
 	}
 }
 
+/* What completion scripts ask of a command; false: they do not. */
+static bool list(const struct command *command, int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[2], "--list-options") == 0)
+		help_list_options(stdout, command);
+	else if (argc == 5 && strcmp(argv[2], "--list-values") == 0)
+		complete_values(stdout, command, argv[3], argv[4]);
+	else
+		return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -238,9 +251,7 @@ int main(int argc, char **argv)
 			return run_command.fn(argc, argv);
 		return cmd_unknown(argv[1], true);
 	}
-	if (argc == 3 && strcmp(argv[2], "--list-options") == 0) {
-		help_list_options(stdout, command);
+	if (list(command, argc, argv))
 		return cmd_flush_stdout() ? STATUS_GOOD : STATUS_BAD_INPUT;
-	}
 	return command->fn(argc - 1, argv + 1);
 }

@@ -85,7 +85,8 @@ struct opt {
 	int64_t min, max;		   /* INT, SIZE */
 	const struct report_name *choices; /* CHOICE: ended by a NULL name */
 	uint64_t hidden_choices;	   /* bits: accepted, but neither in help nor completions */
-	const char *values;   /* STRING: what completion offers, "a|b|FILE"; NULL: see `arg` */
+	const char
+		*values; /* STRING: what completion offers, as in cmd/complete.h; NULL: see `arg` */
 	const char *optional; /* the value meant by --name alone; NULL: one is required */
 	const char *alias;    /* ALIAS: the long name meant */
 	opt_callback callback;

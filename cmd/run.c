@@ -37,7 +37,7 @@ struct run_options {
 static const struct opt run_opts[] = {
 	OPT_STRING('o', "output", "FILE", struct run_options, output,
 		   "the recording; %p pid, %e program, %h host, %t time (memtrack.dat)"),
-	OPT_STRING_OF(0, "malloc", "NAME", ALLOCATOR_NAMES "|help|FILE", struct run_options, malloc,
+	OPT_STRING_OF(0, "malloc", "NAME", ALLOCATOR_NAMES "|" ALLOCATOR_STOMP_NAMES "|help|FILE", struct run_options, malloc,
 		      "put another allocator under the program: mimalloc, rpmalloc, jemalloc, tcmalloc, stomp "
 		      "(guard pages), or a path; 'help' lists those that are here (ansi: its own)"),
 	OPT_STRING_OF(0, "trace", "CHANNELS", CHANNEL_NAMES "|help", struct run_options, trace,

@@ -1,126 +1,176 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion for memtrack in bash.  It knows no option by itself: the hidden --list-commands and
-# --list-options say what there is.
+# Completion for memtrack in bash.  It knows no command, option or value by itself: the hidden --list-commands,
+# --list-options and --list-values say what there is (cmd/complete.h).
 
-# The lines of a list: name, tab, what it takes, tab, help.
-_memtrack_list() {
+_memtrack_ask() {
 	"${COMP_WORDS[0]/#\~/$HOME}" "$@" 2>/dev/null
 }
 
-_memtrack_words() {
-	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
-}
-
-_memtrack_files() {
-	compopt -o filenames 2>/dev/null
+# What the user meant by a word that is still being typed: without quotes and backslashes.
+_memtrack_plain() {
 	case $1 in
-	DIR) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-	*.*) mapfile -t COMPREPLY < <(compgen -f -X "!*.${1##*.}" -- "$2"; compgen -d -- "$2") ;;
-	*) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	[\'\"]*) printf '%s' "${1#?}" ;;
+	*) printf '%s' "${1//\\/}" ;;
 	esac
 }
 
-# _memtrack_value KIND CURRENT: the value of an option, or an operand.
-_memtrack_value() {
-	local kind=${1#[} current=$2
-	kind=${kind%]}
-	case $kind in
-	*"|FILE")
-		_memtrack_files FILE "$current"
-		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(kind=${kind%|FILE}; compgen -W "${kind//|/ }" -- "$current")
-		;;
-	*"|"*) _memtrack_words "${kind//|/ }" "$current" ;;
-	FILE | FILE.* | DIR) _memtrack_files "$kind" "$current" ;;
-	COMMAND) _memtrack_words "$(_memtrack_list --list-commands | cut -f 1) allocators channels stomp" "$current" ;;
-	PROGRAM)
+# bash breaks words at '=' and ':' too.  Joins what was typed as one: words[], at[] (the index in COMP_WORDS that each
+# begins at), the word that is completed in `current`, and how much of it bash does not replace in `kept`.
+_memtrack_join() {
+	local line=${COMP_LINE:0:COMP_POINT} word behind i
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		behind=${line#"${line%%[![:blank:]]*}"}
+		word=${COMP_WORDS[i]}
+		[[ $behind == "$word"* ]] || word=$behind # the cursor is within it
+		if ((i)) && [[ $line == "$behind" ]]; then
+			kept=${words[-1]}
+			words[-1]+=$word
+		else
+			kept=''
+			words+=("$word") at+=("$i")
+		fi
+		line=${behind#"$word"}
+	done
+	current=${words[-1]}
+	[[ ! $kept || $word != [=:] ]] || kept=$current # the cursor is just behind it
+}
+
+# _memtrack_reply WORD...: those that begin as the current word does.
+_memtrack_reply() {
+	local word
+	for word; do
+		[[ $word != "$current"* ]] || COMPREPLY+=("${word#"$kept"}")
+	done
+	[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+}
+
+# _memtrack_files KIND PREFIX TEXT: files whose names begin with TEXT, which stands behind PREFIX in the word.
+_memtrack_files() {
+	local text file
+	text=$(_memtrack_plain "$3")
+	while IFS= read -r file; do
 		compopt -o filenames 2>/dev/null
-		mapfile -t COMPREPLY < <(compgen -c -- "$current")
-		;;
-	esac
+		if [[ $2 != "$kept" && -d $file ]]; then # bash would look for a folder of the whole word's name
+			compopt -o nospace 2>/dev/null
+			file+=/
+		fi
+		file=$2$file
+		COMPREPLY+=("${file#"$kept"}")
+	done < <(
+		case $1 in
+		DIR) compgen -d -- "$text" ;;
+		FILE.*) compgen -d -- "$text"; compgen -f -X "!*.${1#*.}" -- "$text" ;;
+		FILE) compgen -f -- "$text" ;;
+		PROGRAM) compgen -c -- "$text" ;;
+		esac
+	)
+}
+
+# _memtrack_values COMMAND OPTION PREFIX: what can stand in the current word, behind PREFIX.  Option '': an operand.
+_memtrack_values() {
+	local text=${current#"$3"} value rest offered=()
+	while IFS= read -r rest; do
+		value=${rest%%$'\t'*}
+		if [[ $value ]]; then
+			offered+=("$3$value")
+		else
+			_memtrack_files "${rest#*$'\t'}" "$3" "$text"
+		fi
+	done < <(_memtrack_ask "$1" --list-values "$2" "$text")
+	_memtrack_reply "${offered[@]}"
 }
 
 # _memtrack_target INDEX: the command line of another program begins at that word.
 _memtrack_target() {
-	if declare -F _command_offset >/dev/null; then
-		_command_offset "$1"
-	elif ((COMP_CWORD == $1)); then
-		_memtrack_value PROGRAM "${COMP_WORDS[COMP_CWORD]}"
+	if declare -F _comp_command_offset >/dev/null; then
+		_comp_command_offset "${at[$1]}"
+	elif declare -F _command_offset >/dev/null; then
+		_command_offset "${at[$1]}"
+	elif (($1 == ${#words[@]} - 1)); then
+		_memtrack_files PROGRAM '' "$current"
 	else
-		_memtrack_files FILE "${COMP_WORDS[COMP_CWORD]}"
+		_memtrack_files FILE '' "$current"
 	fi
 }
 
-# The options after "stomp:", where ':' breaks words; fails elsewhere.  Only those right after it, not after a comma.
-_memtrack_stomp() {
-	local current=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1))
-	[[ $current == : ]] && current='' at=$COMP_CWORD
-	[[ ${COMP_WORDS[at]} == : && ${COMP_WORDS[at - 1]} == stomp ]] || return 1
-	compopt -o nospace 2>/dev/null
-	_memtrack_words "$(_memtrack_list help stomp | sed -n 's/^  \([a-z]*=\{0,1\}\).*/\1/p')" "$current"
+# The word after "memtrack".
+_memtrack_first() {
+	local names
+	if [[ $current == -* ]]; then
+		_memtrack_reply --help --version
+		return
+	fi
+	mapfile -t names < <(_memtrack_ask --list-commands)
+	_memtrack_reply "${names[@]%%$'\t'*}"
+	[[ ${COMPREPLY[*]} || ! $current ]] || _memtrack_target 1
 }
 
-_memtrack() {
-	local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} operand='' i=2
-	local name kind
+# _memtrack_attached: the value is in the current word, after '=' or a letter.
+_memtrack_attached() {
+	if [[ $current == --*=* ]]; then
+		_memtrack_values "$command" "${current%%=*}" "${current%%=*}="
+	elif [[ $current == -[!-]?* && ${takes[${current:0:2}]} ]]; then
+		_memtrack_values "$command" "${current:0:2}" "${current:0:2}"
+	else
+		return 1
+	fi
+}
+
+# _memtrack_rest: options and operands of a command that there is.
+_memtrack_rest() {
+	local command=${words[1]} last=$((${#words[@]} - 1)) i name rest
 	local -A takes=()
-	COMPREPLY=()
+	while IFS= read -r rest; do
+		name=${rest%%$'\t'*} rest=${rest#*$'\t'}
+		takes[$name]=${rest%%$'\t'*}
+	done < <(_memtrack_ask "$command" --list-options)
 
-	if ((COMP_CWORD == 1)); then
-		if [[ $current == -* ]]; then
-			_memtrack_words "--help --version" "$current"
-		else
-			_memtrack_words "$(_memtrack_list --list-commands | cut -f 1)" "$current"
-			[[ ${COMPREPLY[*]} ]] || _memtrack_value PROGRAM "$current"
-		fi
-		return
-	fi
-	while IFS=$'\t' read -r name kind _; do
-		[[ $name == "$command" ]] && operand=$kind && break
-	done < <(_memtrack_list --list-commands | sed 's/\t\t/\t-\t/')
-	if [[ ! $operand ]]; then # memtrack PROGRAM ...
-		_memtrack_target 1
-		return
-	fi
-	while IFS=$'\t' read -r name kind _; do
-		takes[$name]=${kind#-}
-	done < <(_memtrack_list "$command" --list-options | sed 's/\t\t/\t-\t/')
-
-	if _memtrack_stomp; then return; fi
-
-	# Up to the current word: is the target reached, or does the word before want a value?
-	while ((i < COMP_CWORD)); do
-		name=${COMP_WORDS[i]}
+	for ((i = 2; i < last; i++)); do
+		name=${words[i]}
 		if [[ $name == -- ]]; then
 			[[ $operand == PROGRAM ]] && _memtrack_target $((i + 1)) && return
-			_memtrack_value "$operand" "$current"
+			_memtrack_values "$command" '' ''
 			return
-		elif [[ $name == -* && ${COMP_WORDS[i + 1]} == "=" ]]; then # split at the "="
-			((i += 2))
-			if ((i > COMP_CWORD)); then # the cursor is on the '='
-				_memtrack_value "${takes[$name]}" ''
-				return
-			elif ((i == COMP_CWORD)); then
-				_memtrack_value "${takes[$name]}" "$current"
-				return
-			fi
-		elif [[ $name == -* && ${takes[$name]} && ${takes[$name]} != "["* ]]; then
-			((++i == COMP_CWORD)) && _memtrack_value "${takes[$name]}" "$current" && return
+		elif [[ ${takes[$name]:-[} != "["* ]]; then # the next word is its value
+			((++i < last)) && continue
+			_memtrack_values "$command" "$name" ''
+			return
 		elif [[ $name != -* && $operand == PROGRAM ]]; then
 			_memtrack_target "$i"
 			return
 		fi
-		((++i))
 	done
-	if [[ $current == --*=* ]]; then # where '=' does not break words
-		_memtrack_value "${takes[${current%%=*}]}" "${current#*=}"
-		COMPREPLY=("${COMPREPLY[@]/#/${current%%=*}=}")
-	elif [[ $current == -* ]]; then
-		_memtrack_words "${!takes[*]}" "$current"
+	_memtrack_attached && return
+	if [[ $current == -* ]]; then
+		_memtrack_reply "${!takes[@]}"
 	elif [[ $operand == PROGRAM ]]; then
-		_memtrack_target "$i"
+		_memtrack_target "$last"
 	else
-		_memtrack_value "$operand" "$current"
+		_memtrack_values "$command" '' ''
+	fi
+}
+
+_memtrack() {
+	local current kept operand='' known='' rest
+	local -a words at
+	COMPREPLY=()
+	_memtrack_join
+	if ((${#words[@]} == 2)); then
+		_memtrack_first
+		return
+	fi
+	while IFS= read -r rest; do
+		[[ $rest == "${words[1]}"$'\t'* ]] || continue
+		known=1 rest=${rest#*$'\t'}
+		operand=${rest%%$'\t'*}
+	done < <(_memtrack_ask --list-commands)
+	if [[ $known ]]; then
+		_memtrack_rest
+	elif [[ ${words[1]} == -- ]]; then
+		_memtrack_target 2
+	else
+		_memtrack_target 1 # memtrack PROGRAM ...
 	fi
 }
 

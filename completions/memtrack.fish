@@ -1,43 +1,53 @@
 # SPDX-License-Identifier: MIT
-# Completion for memtrack in fish.  It knows no option by itself: the hidden --list-commands and
-# --list-options say what there is, a line each: name, tab, what it takes, tab, help.
+# Completion for memtrack in fish.  It knows no command, option or value by itself: the hidden --list-commands,
+# --list-options and --list-values say what there is (cmd/complete.h), a line each, with fields separated by tabs.
 
-function __memtrack_list
+function __memtrack_ask
     set -l tokens (commandline -opc)
     set -l tool (string replace -r '^~' $HOME -- $tokens[1])
     command $tool $argv 2>/dev/null
 end
 
-# What the operands of the command on the line are; fails when there is no command yet.
+# Name and description of lists whose second field says what it takes.
+function __memtrack_described
+    __memtrack_ask $argv | string replace -r '\t[^\t]*\t' '\t'
+end
+
+# What the operands of the command on the line are; TARGET for memtrack PROGRAM and memtrack -- PROGRAM.
 function __memtrack_operand
     set -l tokens (commandline -opc)
-    test (count $tokens) -ge 2; or return
-    for line in (__memtrack_list --list-commands)
+    for line in (__memtrack_ask --list-commands)
         set -l field (string split \t -- $line)
         if test $field[1] = $tokens[2]
             echo "$field[2]"
             return
         end
     end
-    echo TARGET # memtrack PROGRAM ...
+    echo TARGET
+end
+
+# The options of the command that want the next word as their value.
+function __memtrack_valued
+    for line in (__memtrack_ask $argv[1] --list-options)
+        set -l field (string split \t -- $line)
+        if test -n "$field[2]"; and not string match -q '[*' -- $field[2]
+            echo $field[1]
+        end
+    end
 end
 
 # The number of the token where the target's own command line begins; fails when it is not reached.
 function __memtrack_target
     set -l tokens (commandline -opc)
-    set -l operand (__memtrack_operand); or return
-    if test "$operand" = TARGET
-        echo 2
-        return
+    switch (__memtrack_operand)
+        case TARGET
+            test $tokens[2] = --; and echo 3; or echo 2
+            return
+        case PROGRAM
+        case '*'
+            return 1
     end
-    test "$operand" = PROGRAM; or return
-    set -l valued
-    for line in (__memtrack_list $tokens[2] --list-options)
-        set -l field (string split \t -- $line)
-        if test -n "$field[2]"; and not string match -q '[*' -- $field[2]
-            set -a valued $field[1]
-        end
-    end
+    set -l valued (__memtrack_valued $tokens[2])
     set -l i 3
     while test $i -le (count $tokens)
         if test $tokens[$i] = --
@@ -54,30 +64,45 @@ function __memtrack_target
     return 1
 end
 
-function __memtrack_files
-    switch $argv[1]
-        case DIR
-            __fish_complete_directories $argv[2] ''
-        case 'FILE.*'
-            set -l ending (string replace FILE '' $argv[1])
-            __fish_complete_suffix $argv[2] $ending
-        case FILE
-            __fish_complete_path $argv[2]
+# What another program takes whose command line begins at a token.
+function __memtrack_complete_target
+    set -l tokens (commandline -opc)
+    if test $argv[1] -gt (count $tokens)
+        __fish_complete_command
+    else
+        set -l line (string join ' ' -- (string escape -- $tokens[$argv[1]..]) (commandline -ct))
+        complete "-C$line"
     end
 end
 
-# __memtrack_value KIND CURRENT: the value of an option, or an operand.
-function __memtrack_value
-    set -l kind (string trim -c '[]' -- $argv[1])
-    if string match -q '*|FILE' -- $kind
-        string split '|' -- (string replace '|FILE' '' -- $kind)
-        __fish_complete_path "$argv[2]"
-    else if string match -q '*|*' -- $kind
-        string split '|' -- $kind
-    else if test "$kind" = COMMAND
-        __memtrack_list --list-commands | string replace -r '\t[^\t]*\t' '\t'
-    else
-        __memtrack_files "$kind" "$argv[2]"
+# The word is one that may be quoted and have blanks: fish lists files for it as it does for a program that it does not know.
+function __memtrack_paths
+    complete "-C__memtrack_no_such_program $argv[1]"
+end
+
+function __memtrack_files
+    switch $argv[1]
+        case DIR
+            __memtrack_paths $argv[2] | string match '*/'
+        case 'FILE.*' # and folders, in which there may be some
+            set -l paths (__memtrack_paths $argv[2])
+            string match -- (string replace FILE '*' $argv[1]) $paths
+            string match -- '*/' $paths
+        case FILE
+            __memtrack_paths $argv[2]
+        case PROGRAM
+            __fish_complete_command
+    end
+end
+
+# __memtrack_values COMMAND OPTION PREFIX TEXT: what can stand behind PREFIX, in place of TEXT.  OPTION '': an operand.
+function __memtrack_values
+    for line in (__memtrack_ask $argv[1] --list-values "$argv[2]" "$argv[4]")
+        if string match -q -- \t'*' $line
+            string replace -r '^' -- "$argv[3]" (__memtrack_files (string trim -- $line) "$argv[4]")
+        else
+            printf '%s%s\n' "$argv[3]" $line
+        end
     end
 end
 
@@ -85,43 +110,30 @@ function __memtrack_complete
     set -l tokens (commandline -opc)
     set -l current (commandline -ct)
     if test (count $tokens) -eq 1
-        __memtrack_list --list-commands | string replace -r '\t[^\t]*\t' '\t'
-        printf '%s\n' --help --version
-        test -n "$current"; and __fish_complete_command
+        if string match -q -- '-*' $current
+            printf '%s\n' --help --version
+        else
+            set -l commands (__memtrack_described --list-commands)
+            printf '%s\n' $commands
+            string match -q -- "$current*" $commands; or __fish_complete_command
+        end
         return
     end
     set -l target (__memtrack_target)
     if test -n "$target"
-        if test $target -gt (count $tokens)
-            __fish_complete_command
-        else
-            complete -C "$(string join ' ' -- (string escape -- $tokens[$target..]) $current)"
-        end
-        return
-    end
-    set -l previous $tokens[-1]
-    for line in (__memtrack_list $tokens[2] --list-options)
-        set -l field (string split \t -- $line)
-        if test -n "$field[2]"
-            if test "$previous" = $field[1]; and not string match -q '[*' -- $field[2]
-                __memtrack_value $field[2] "$current"
-                return
-            else if string match -q -- "$field[1]=*" $current
-                set -l value (string replace -- "$field[1]=" '' $current)
-                printf "$field[1]=%s\n" (__memtrack_value $field[2] "$value")
-                return
-            end
-        end
-    end
-    if string match -q -- '-*' $current
-        __memtrack_list $tokens[2] --list-options | string replace -r '\t[^\t]*\t' '\t'
-        return
-    end
-    set -l operand (__memtrack_operand)
-    if test "$operand" = PROGRAM
-        __fish_complete_command
+        __memtrack_complete_target $target
+    else if contains -- $tokens[-1] (__memtrack_valued $tokens[2])
+        __memtrack_values $tokens[2] $tokens[-1] '' "$current"
+    else if string match -q -- '--*=*' $current
+        set -l option (string replace -r '=.*' '' -- $current)
+        __memtrack_values $tokens[2] $option "$option=" (string replace -- "$option=" '' $current)
+    else if contains -- (string sub -l 2 -- $current) (__memtrack_valued $tokens[2])
+        set -l option (string sub -l 2 -- $current)
+        __memtrack_values $tokens[2] $option $option (string sub -s 3 -- $current)
+    else if string match -q -- '-*' $current
+        __memtrack_described $tokens[2] --list-options
     else
-        __memtrack_value "$operand" "$current"
+        __memtrack_values $tokens[2] '' '' "$current"
     end
 end
 
