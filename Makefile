@@ -89,7 +89,7 @@ AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
 STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agent/%.o)
 OPERATORS_OBJECTS := $(O)/agent/allocators/operators.o
 
-MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-recover.1 memtrack-sql.1 memtrack-dat.5 \
+MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-recover.1 memtrack-help.1 memtrack-sql.1 memtrack-dat.5 \
 	memtrack-internals.7 memtrack-stomp.7)
 
 # -- building ---------------------------------------------------------------------------------------

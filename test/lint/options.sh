@@ -57,7 +57,7 @@ bash_options() {
 		# shellcheck source=/dev/null
 		. "$root/completions/memtrack.bash"
 		# shellcheck disable=SC2034 # read by _memtrack
-		COMP_WORDS=("$memtrack" "$1" -) COMP_CWORD=2 COMPREPLY=()
+		COMP_WORDS=("$memtrack" "$1" -) COMP_CWORD=2 COMP_LINE="$memtrack $1 -" COMP_POINT=${#COMP_LINE} COMPREPLY=()
 		_memtrack
 		printf '%s\n' "${COMPREPLY[@]}"
 	)
@@ -75,10 +75,10 @@ check_command() {
 	result "$command: bash completes the options of the table" "$(differences "$work/table" "$work/completion")"
 
 	if [ ! -e "$page" ]; then
-		result "$command: without options it needs no manual of its own" \
-			"$(grep -vx -e -h -e --help "$work/table")"
+		result "$command: there is a manual" "no man/memtrack-$command.1"
 		return
 	fi
+	check_values "$command"
 	manual_options "$page" >"$work/manual"
 	result "$command: manual and table have the same options" "$(differences "$work/table" "$work/manual")"
 	while IFS='|' read -r name kind; do
@@ -86,8 +86,51 @@ check_command() {
 			[ "$choice" = FILE ] && continue # beside names, files are completed
 			grep -qE "^\.(It )?Cm $choice( |\$)" "$page" || echo "$name=$choice"
 		done
-	done < <(sed -n 's/^\([^\t]*\)\t\[\{0,1\}\([^\t]*|[^]\t]*\)\]\{0,1\}\t.*/\1|\2/p' "$work/list") >"$work/missing"
+	done < <(choices "$work/list") >"$work/missing"
 	result "$command: the manual has every choice" "$(cat "$work/missing")"
+}
+
+# What completion offers for a value has every choice of the table, in what the list says and in what the short help does.
+check_values() {
+	local name kind choice
+	while IFS='|' read -r name kind; do
+		"$memtrack" "$1" --list-values "$name" '' | cut -f 1 >"$work/values"
+		for choice in ${kind//|/ }; do
+			[[ $choice == [A-Z]* ]] || grep -qxF -e "$choice" "$work/values" || echo "$name: $choice"
+		done
+	done < <(choices "$work/list") >"$work/missing"
+	result "$1: completion offers every choice of the table" "$(cat "$work/missing")"
+}
+
+# Options that take one of several words: "NAME|word|word" a line.
+choices() {
+	sed -n 's/^\([^\t]*\)\t\[\{0,1\}\([^\t]*|[^]\t]*\)\]\{0,1\}\t.*/\1|\2/p' "$1"
+}
+
+# Words and topics that are told in more than one place.
+check_words() {
+	local topic
+	"$memtrack" help stomp | sed -n 's/^  \([a-z]*=\{0,1\}\).*/\1/p' >"$work/help"
+	"$memtrack" run --list-values --malloc stomp: | sed -n 's/^stomp:\([^\t]*\)\t.*/\1/p' >"$work/completion"
+	result "stomp: help and completion have the same options" "$(differences "$work/help" "$work/completion")"
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/s/^\.It Cm //p' "$man/memtrack-stomp.7" | sed 's/ , Cm /\n/g' |
+		sed 's/ Ns = .*/=/' >"$work/memtrack-stomp.7"
+	result "stomp: manual and completion have the same options" "$(differences "$work/memtrack-stomp.7" "$work/completion")"
+
+	"$memtrack" help --list-values '' '' | cut -f 1 | grep -vxFf "$work/commands" >"$work/topics"
+	sed -n '/^The topics are:/,/^\.El/s/^\.It Cm //p' "$man/memtrack-help.1" >"$work/memtrack-help.1"
+	result "memtrack-help.1 has the topics there are" "$(differences "$work/topics" "$work/memtrack-help.1")"
+	while read -r topic; do
+		"$memtrack" help "$topic" >/dev/null || echo "$topic"
+	done <"$work/topics" >"$work/wrong"
+	result "help shows each topic" "$(cat "$work/wrong")"
+}
+
+# The Makefile installs what is there.
+check_installed() {
+	(cd "$man" && ls) >"$work/man"
+	sed -n '/^MANUALS :=/,/[^\\]$/p' "$root/Makefile" | grep -o 'memtrack[a-z-]*\.[1-8]' >"$work/Makefile"
+	result "the Makefile installs every manual" "$(differences "$work/man" "$work/Makefile")"
 }
 
 check_commands() {
@@ -108,11 +151,11 @@ check_commands() {
 # Options written into a completion script would have to be kept in step by hand.
 check_script() {
 	local shell=$1 script=$root/completions/$2 list
-	for list in --list-commands --list-options; do
+	for list in --list-commands --list-options --list-values; do
 		grep -q -e "$list" "$script" || echo "does not ask for $list"
 	done >"$work/wrong"
 	grep -oE -e '--[a-z][a-z-]+' "$script" | sort -u |
-		grep -vx -e --list-commands -e --list-options -e --help -e --version >>"$work/wrong"
+		grep -vx -e --list-commands -e --list-options -e --list-values -e --help -e --version >>"$work/wrong"
 	result "$2: asks the binary, and lists no option itself" "$(cat "$work/wrong")"
 	if command -v "$shell" >/dev/null; then
 		result "$2: syntax" "$("$shell" -n "$script" 2>&1)"
@@ -122,6 +165,8 @@ check_script() {
 }
 
 check_commands
+check_words
+check_installed
 while read -r name; do
 	check_command "$name"
 done <"$work/commands"
