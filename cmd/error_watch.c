@@ -245,6 +245,7 @@ static void print(const struct error_watch *e, const struct error_text *shown)
 		.color = e->color,
 		.utf8 = e->utf8,
 		.full_paths = true,
+		.full_names = true,
 		.ellipsis = e->utf8 ? "…" : "...",
 	};
 

@@ -29,7 +29,7 @@ enum { unrecorded = 1 << REPORT_BY_TAG | 1 << REPORT_BY_THREAD | 1 << REPORT_BY_
 struct options {
 	int sort, by, format, color;
 	int64_t top, process, pid, frames;
-	bool all, full_paths;
+	bool all, full_paths, full_names;
 	struct opt_list filters, excludes, focus, ignore, plumbing, suppressions;
 };
 
@@ -55,6 +55,8 @@ static const struct opt report_opts[] = {
 	OPT_INT(0, "frames", "N", struct options, frames, 0, INT_MAX,
 		"frames to show of each stack; 0: all (8)"),
 	OPT_FLAG(0, "full-paths", struct options, full_paths, "whole paths of files and modules"),
+	OPT_FLAG(0, "full-names", struct options, full_names,
+		 "functions with their template arguments and parameters"),
 	OPT_CHOICE(0, "color", "WHEN", struct options, color, color_names, "colour the text"),
 	OPT_CHOICE(0, "format", "FORMAT", struct options, format, report_format_names,
 		   "form of the output"),
@@ -86,6 +88,7 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->pid = (int)o->pid;
 	r->frames = (int)o->frames;
 	r->full_paths = o->full_paths;
+	r->full_names = o->full_names;
 	r->width = terminal_width(STDOUT_FILENO);
 	r->utf8 = terminal_utf8();
 	r->color = o->color == COLOR_ALWAYS ||

@@ -20,6 +20,7 @@ int render_text(const struct report *report)
 		.color = o->color,
 		.utf8 = o->utf8,
 		.full_paths = o->full_paths,
+		.full_names = o->full_names,
 		.sampled = report->model->totals.sample_mean != 0,
 		.ellipsis = o->utf8 ? "…" : "...",
 	};

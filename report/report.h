@@ -87,6 +87,7 @@ struct report_options {
 	/* Shape of the text. */
 	int frames; /* shown of each stack; 0 = all */
 	bool full_paths;
+	bool full_names; /* else template arguments and parameters are left out */
 	bool color;
 	bool utf8;
 	int width; /* columns; 0 = no limit */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "report/names_short.h"
 #include "report/plumbing.h"
 #include "report/render.h"
 #include "report/sites.h"
@@ -136,6 +137,14 @@ static struct text_label make_label(struct text *t, const char *name, const char
 	return (struct text_label){ text_clean(t, name), text_clean(t, place) };
 }
 
+static struct text_label function_label(struct text *t, const char *function, const char *place)
+{
+	struct text_label label = make_label(t, function, place);
+	if (!t->full_names)
+		names_shorten(label.name, t->ellipsis);
+	return label;
+}
+
 /*
  * A function without a file is placed by its module; without a name it is
  * module+0xoffset.
@@ -153,11 +162,11 @@ static struct text_label code_label(struct text *t, const char *function, const 
 		label = make_label(t, made, "");
 	} else if (file) {
 		made = print_place(t, file, line);
-		label = make_label(t, function, made);
+		label = function_label(t, function, made);
 	} else {
 		if (!module || asprintf(&made, "[%s]", module_name) < 0)
 			made = NULL;
-		label = make_label(t, function, made);
+		label = function_label(t, function, made);
 	}
 	free(made);
 	return label;
@@ -243,55 +252,44 @@ struct text_label text_site_label(struct text *t, const struct site *site)
 			  site->address);
 }
 
-/* The end of the bracket at p, which is one past its closing partner. */
-static const char *bracket_end(const char *p)
+/* "::insert" of "server::Cache<...>::insert": as many scopes as fit into the columns, or NULL. */
+static const char *fitting_scopes(const char *name, size_t columns)
 {
+	const char *first = name + utf8_suffix(name, columns);
 	int depth = 0;
-	for (; *p; p++) {
-		depth += *p == '<' || *p == '(';
-		depth -= *p == ')' || (*p == '>' && p[-1] != '-');
-		if (depth == 0)
-			return p + 1;
+	for (const char *p = name; *p; p++) {
+		depth += strchr("<({[", *p) != NULL;
+		depth -= strchr(">)}]", *p) != NULL;
+		if (depth == 0 && p > name && p >= first && strncmp(p, "::", 2) == 0)
+			return p;
 	}
-	return p;
+	return NULL;
 }
 
-static bool may_collapse(const char *name, const char *p)
+static char *fit_short_name(const struct text *t, const char *name, size_t columns)
 {
-	if (p == name || (*p != '<' && *p != '('))
-		return false;
-	bool follows_operator = p - name >= 8 && strncmp(p - 8, "operator", 8) == 0;
-	return !follows_operator && p[-1] != '<' && strncmp(p, "(anonymous", 10) != 0 &&
-	       bracket_end(p) - p > 3;
-}
-
-/* "Tree<…>::insert(…)" of "Tree<int, Less<int> >::insert(int, bool)". */
-static char *collapse(struct text *t, const char *name)
-{
-	char *short_name = malloc(strlen(name) * 2 + 1);
+	size_t dots = utf8_width(t->ellipsis);
+	char *short_name = strdup(name), *fitting = NULL;
 	if (!short_name)
 		return NULL;
-	char *out = short_name;
-	for (const char *p = name; *p;) {
-		if (!may_collapse(name, p)) {
-			*out++ = *p++;
-			continue;
-		}
-		*out++ = *p;
-		out = stpcpy(out, t->ellipsis);
-		*out++ = *p == '<' ? '>' : ')';
-		p = bracket_end(p);
-	}
-	*out = '\0';
-	return short_name;
+	names_shorten(short_name, t->ellipsis);
+	const char *scopes = utf8_width(short_name) > columns && columns > dots
+				     ? fitting_scopes(short_name, columns - dots)
+				     : NULL;
+	if (!scopes)
+		return short_name;
+	if (asprintf(&fitting, "%s%s", t->ellipsis, scopes) < 0)
+		fitting = NULL;
+	free(short_name);
+	return fitting;
 }
 
-/* Template arguments and parameters go first when a name is too long. */
+/* Template arguments and parameters go first when a name is too long, then the outer scopes. */
 static void fit_name(struct text *t, enum text_style style, const char *name, size_t columns)
 {
-	char *short_name = utf8_width(name) > columns ? collapse(t, name) : NULL;
-	text_fit(t, style, short_name ? short_name : name, columns);
-	free(short_name);
+	char *fitting = utf8_width(name) > columns ? fit_short_name(t, name, columns) : NULL;
+	text_fit(t, style, fitting ? fitting : name, columns);
+	free(fitting);
 }
 
 void text_label_put(struct text *t, enum text_style style, const struct text_label *label,

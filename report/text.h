@@ -32,7 +32,7 @@ struct text {
 	const struct model *model;
 	FILE *out;
 	size_t width; /* SIZE_MAX: no limit */
-	bool color, utf8, full_paths;
+	bool color, utf8, full_paths, full_names;
 	bool sampled;	      /* figures are estimates: each is shown with its standard error */
 	const char *ellipsis; /* "…", or its ASCII stand-in */
 	int error;	      /* -ENOMEM once memory ended: the output is then not whole */

@@ -136,6 +136,20 @@ sites_of() {
 	cmp out first
 }
 
+@test "names of C++ are shortened in text only" {
+	record "$B/operators"
+	memtrack 0 report --focus fill_vector --sort allocated memtrack.dat
+	assert_match out 'via std::vector<\.\.\.>::|via std::vector<…>::' "template arguments"
+	assert_no_match out 'fill_vector\(|std::allocator' "parameters"
+	memtrack 0 report --focus fill_vector --sort allocated --full-names memtrack.dat
+	assert_match out 'via std::vector<int, std::allocator<int> >::' "full names"
+	assert_match out 'fill_vector\(' "full names"
+	memtrack 0 report --focus fill_vector --sort allocated --format csv memtrack.dat
+	assert_match out 'fill_vector\(' "CSV"
+	memtrack 0 report --focus fill_vector --sort allocated --format json memtrack.dat
+	assert_match out 'std::vector<int, std::allocator<int> >::' "JSON"
+}
+
 @test "--frames limits the frames that are shown" {
 	record "$B/chain" plain
 	memtrack 0 report --frames 2 memtrack.dat

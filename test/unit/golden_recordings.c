@@ -320,6 +320,24 @@ void golden_recursion(const char *path)
 	fixture_finish(&k.fixture);
 }
 
+void golden_overloads(const char *path)
+{
+	static const struct row rows[] = {
+		{ { { "main", "/src/main.cpp", 3, PROG, false },
+		    { "put(Text const&)", NULL, 0, PROG, false } },
+		  { .allocations = 2, .allocated_bytes = 200, .peak_blocks = 2, .peak_bytes = 200 },
+		  STACK_COMPLETE },
+		{ { { "main", "/src/main.cpp", 4, PROG, false },
+		    { "put(Image const&)", NULL, 0, PROG, false } },
+		  { .allocations = 1, .allocated_bytes = 100, .peak_blocks = 1, .peak_bytes = 100 },
+		  STACK_COMPLETE },
+	};
+	struct known k;
+	begin(&k, path);
+	add_process(&k, fixture_prog(), rows, COUNT(rows));
+	fixture_finish(&k.fixture);
+}
+
 static void add_child(struct known *k, int32_t pid, const char *const *argv, const struct row *row)
 {
 	struct rec_process process = fixture_prog();

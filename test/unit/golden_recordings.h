@@ -12,6 +12,8 @@ void golden_server(const char *path);
 void golden_sampled(const char *path);
 /* Recursion, of one function and of several in turn. */
 void golden_recursion(const char *path);
+/* Two functions that are the same without their parameters. */
+void golden_overloads(const char *path);
 /* A driver, its two compilers and a linker; the second compiler has the largest heap. */
 void golden_processes(const char *path);
 /* Errors of every kind, under the guard-page allocator. */
