@@ -65,6 +65,8 @@ void rec_free(struct recording *rec)
 	rec_close_database(rec);
 	pool_release(&rec->strings);
 	free(rec->sampled);
+	free(rec->module_paths);
+	rec_sites_release(&rec->sites);
 	free(rec->temp_path);
 	free(rec->path);
 	free(rec);

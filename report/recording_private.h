@@ -7,6 +7,7 @@
 
 #include "report/pool.h"
 #include "report/recording.h"
+#include "report/recording_sites.h"
 
 #define REC_APPLICATION_ID 0x6d74726b
 #define REC_VERSION	   1
@@ -25,6 +26,7 @@ enum rec_statement {
 	REC_INSERT_VARIANCE,
 	REC_INSERT_ERROR,
 	REC_INSERT_GUARD,
+	REC_INSERT_SITE,
 	REC_STATEMENTS,
 };
 
@@ -46,6 +48,9 @@ struct recording {
 	int64_t processes, modules, locations, nodes, errors; /* ids given out */
 	bool *sampled;					      /* by process id */
 	size_t sampled_room;
+	uint32_t *module_paths; /* by module id */
+	size_t module_room;
+	struct rec_sites sites;
 	int failed; /* the first error: no later call may hide it */
 	struct diag failure;
 };

@@ -33,13 +33,14 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_LOCATION] = "INSERT INTO location VALUES (?,?,?)",
 	[REC_INSERT_FRAME] = "INSERT INTO location_frame VALUES (?,?,?,?,?,?)",
 	[REC_INSERT_NODE] = "INSERT INTO node VALUES (?,?,?)",
-	[REC_INSERT_STACK] = "INSERT INTO stack VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_STACK] = "INSERT INTO stack VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_SAMPLE] = "INSERT INTO sample VALUES (?,?,?,?,?)",
 	[REC_INSERT_SAMPLING] = "INSERT INTO sampling VALUES (?,?)",
 	[REC_INSERT_VARIANCE] = "INSERT INTO variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_ERROR] =
 		"INSERT INTO error VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_GUARD] = "INSERT INTO guard VALUES (?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_SITE] = "INSERT INTO site VALUES (?,?,?,?,?,?)",
 };
 
 /* Keeps the first failure: what follows from it is no news. */
@@ -122,6 +123,12 @@ static int insert(struct recording *rec, enum rec_statement which, const int64_t
 #define INSERT(rec, which, values, diag) \
  insert(rec, which, values, sizeof(values) / sizeof((values)[0]), diag)
 
+static int fail_memory(struct recording *rec, struct diag *diag)
+{
+	diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
+	return fail(rec, -ENOMEM, diag);
+}
+
 /* Sets *id to the string's id, 0 for NULL. */
 static int add_string(struct recording *rec, const char *text, int64_t *id, struct diag *diag)
 {
@@ -130,10 +137,8 @@ static int add_string(struct recording *rec, const char *text, int64_t *id, stru
 		return 0;
 	size_t length = strlen(text);
 	*id = pool_add(&rec->strings, text, length);
-	if (!*id) {
-		diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
-		return fail(rec, -ENOMEM, diag);
-	}
+	if (!*id)
+		return fail_memory(rec, diag);
 	if (*id <= rec->strings_written)
 		return 0;
 	rec->strings_written = *id;
@@ -321,6 +326,7 @@ int rec_create(struct recording **out, const char *path, const char *host, const
 		rec_free(rec);
 		return diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", path);
 	}
+	rec_sites_init(&rec->sites, &rec->strings);
 	if (!discard)
 		error = start_file(rec, path, host, options, diag);
 	if (error) {
@@ -351,10 +357,8 @@ static int add_sampling(struct recording *rec, int64_t process, int64_t mean, st
 	const int64_t values[] = { process, mean };
 	bool *sampled =
 		array_grow(rec->sampled, &rec->sampled_room, (size_t)process + 1, sizeof(*sampled));
-	if (!sampled) {
-		diag_set(diag, -ENOMEM, "cannot write '%s': out of memory", rec->path);
-		return fail(rec, -ENOMEM, diag);
-	}
+	if (!sampled)
+		return fail_memory(rec, diag);
 	rec->sampled = sampled;
 	sampled[process] = mean > 0;
 	return mean > 0 ? INSERT(rec, REC_INSERT_SAMPLING, values, diag) : 0;
@@ -413,6 +417,12 @@ int rec_add_module(struct recording *rec, const struct rec_module *module, rec_i
 		   struct diag *diag)
 {
 	int64_t path, symbols;
+	uint32_t *paths = array_grow(rec->module_paths, &rec->module_room, (size_t)rec->modules + 2,
+				     sizeof(*paths));
+	if (!paths)
+		return fail_memory(rec, diag);
+	rec->module_paths = paths;
+	paths[0] = 0;
 	int error = check(rec, diag);
 	if (!error)
 		error = add_string(rec, module->path, &path, diag);
@@ -421,6 +431,7 @@ int rec_add_module(struct recording *rec, const struct rec_module *module, rec_i
 	if (error)
 		return error;
 	id->v = ++rec->modules;
+	paths[id->v] = (uint32_t)path;
 	if (!rec->db)
 		return 0;
 	sqlite3_stmt *statement = rec->statements[REC_INSERT_MODULE];
@@ -444,6 +455,8 @@ static int add_frame(struct recording *rec, int64_t location, size_t seq,
 		error = add_string(rec, frame->file, &file, diag);
 	if (error)
 		return error;
+	if (rec_sites_add_frame(&rec->sites, (uint32_t)function, (uint32_t)file, frame->line))
+		return fail_memory(rec, diag);
 	const int64_t values[] = { location, (int64_t)seq, function,
 				   file,     frame->line,  frame->inlined };
 	return INSERT(rec, REC_INSERT_FRAME, values, diag);
@@ -462,8 +475,13 @@ int rec_add_location(struct recording *rec, rec_id module, uint64_t address,
 	if (error)
 		return error;
 	id->v = ++rec->locations;
+	uint32_t path = module.v ? rec->module_paths[module.v] : 0;
+	if (rec_sites_add_location(&rec->sites, path, address))
+		return fail_memory(rec, diag);
 	for (size_t i = 0; !error && i < count; i++)
 		error = add_frame(rec, id->v, i, &frames[i], diag);
+	if (!error && rec_sites_end_location(&rec->sites))
+		error = fail_memory(rec, diag);
 	return error;
 }
 
@@ -479,9 +497,12 @@ int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *
 		return error;
 	const int64_t values[] = { rec->nodes + 1, parent.v, location.v };
 	error = INSERT(rec, REC_INSERT_NODE, values, diag);
-	if (!error)
-		id->v = ++rec->nodes;
-	return error;
+	if (error)
+		return error;
+	id->v = ++rec->nodes;
+	return rec_sites_add_node(&rec->sites, (uint32_t)parent.v, (uint32_t)location.v)
+		       ? fail_memory(rec, diag)
+		       : 0;
 }
 
 static int add_variances(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
@@ -503,6 +524,19 @@ static int add_variances(struct recording *rec, rec_id process, rec_id node, enu
 	return run_statement(rec, statement, diag);
 }
 
+/* The number of a stack's site, which is written when it is new; 0 when nothing is known of it. */
+static int add_site(struct recording *rec, int64_t node, int64_t *id, struct diag *diag)
+{
+	struct rec_site *site = rec_sites_of_node(&rec->sites, (uint32_t)node);
+	*id = site ? site->id : 0;
+	if (!site || site->id)
+		return 0;
+	*id = site->id = ++rec->sites.ids;
+	const int64_t values[] = { *id,	       site->function, site->file,
+				   site->line, site->module,   (int64_t)site->address };
+	return INSERT(rec, REC_INSERT_SITE, values, diag);
+}
+
 int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
 		  const struct costs *c, struct diag *diag)
 {
@@ -511,6 +545,9 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		error = fail_argument(rec, "process", diag);
 	if (!error && (node.v < 0 || node.v > rec->nodes))
 		error = fail_argument(rec, "node", diag);
+	int64_t site = 0;
+	if (!error)
+		error = add_site(rec, node.v, &site, diag);
 	if (error)
 		return error;
 	const int64_t values[] = {
@@ -527,6 +564,7 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		c->peak_bytes,
 		c->leaked_blocks,
 		c->leaked_bytes,
+		site,
 	};
 	error = INSERT(rec, REC_INSERT_STACK, values, diag);
 	if (!error && rec->sampled[process.v])

@@ -104,6 +104,7 @@ CREATE TABLE stack (
 	peak_bytes INTEGER NOT NULL,
 	leaked_blocks INTEGER NOT NULL,
 	leaked_bytes INTEGER NOT NULL,
+	site INTEGER NOT NULL, -- site.id; 0 when nothing is known of the stack
 	PRIMARY KEY (process, node, end)
 ) WITHOUT ROWID;
 
@@ -184,6 +185,16 @@ CREATE TABLE guard (
 	errors_lost INTEGER NOT NULL     -- of these, without a row in error
 );
 
+-- What stands for a stack: its innermost frame that is not allocation plumbing.
+CREATE TABLE site (
+	id INTEGER PRIMARY KEY,
+	function INTEGER NOT NULL, -- string.id
+	file INTEGER NOT NULL,     -- string.id
+	line INTEGER NOT NULL,
+	module INTEGER NOT NULL,   -- string.id, its path
+	address INTEGER NOT NULL   -- as in location, where no function is known; else 0
+);
+
 -- One row a process image: who it was and what it cost.
 CREATE VIEW totals AS
 SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,
@@ -212,20 +223,45 @@ FROM location l LEFT JOIN location_frame f ON f.location = l.id LEFT JOIN string
 CREATE VIEW stacks AS
 SELECT s.process, s.node AS stack, s.end, fn.value AS function, fl.value AS file, nullif(f.line, 0) AS line,
        m.value AS module, s.allocations, s.allocated_bytes, s.frees, s.freed_bytes, s.temporary_allocations,
-       s.reallocations, s.peak_blocks, s.peak_bytes, s.leaked_blocks, s.leaked_bytes
+       s.reallocations, s.peak_blocks, s.peak_bytes, s.leaked_blocks, s.leaked_bytes, s.site
 FROM stack s LEFT JOIN node n ON n.id = s.node LEFT JOIN location l ON l.id = n.location
      LEFT JOIN location_frame f ON f.location = l.id AND f.seq = 0
      LEFT JOIN string fn ON fn.id = f.function LEFT JOIN string fl ON fl.id = f.file
      LEFT JOIN module o ON o.id = l.module LEFT JOIN string m ON m.id = o.path;
 
--- Costs by the function that called the allocator.  (`memtrack report` goes further: it skips allocation
--- plumbing such as xmalloc or std::vector.)
+-- Costs by site, as `memtrack report` shows them: allocation plumbing such as xmalloc or std::vector is passed over.
+CREATE VIEW sites AS
+SELECT c.process, fn.value AS function, fl.value AS file, nullif(s.line, 0) AS line, m.value AS module, c.stacks,
+       c.allocations, c.allocated_bytes, c.frees, c.freed_bytes, c.temporary_allocations, c.reallocations,
+       c.peak_blocks, c.peak_bytes, c.leaked_blocks, c.leaked_bytes,
+       iif(s.function = 0, printf('0x%llx', s.address), NULL) AS address
+FROM (SELECT process, site, count(*) AS stacks, sum(allocations) AS allocations,
+             sum(allocated_bytes) AS allocated_bytes, sum(frees) AS frees, sum(freed_bytes) AS freed_bytes,
+             sum(temporary_allocations) AS temporary_allocations, sum(reallocations) AS reallocations,
+             sum(peak_blocks) AS peak_blocks, sum(peak_bytes) AS peak_bytes,
+             sum(leaked_blocks) AS leaked_blocks, sum(leaked_bytes) AS leaked_bytes
+      FROM stack GROUP BY process, site) c
+     LEFT JOIN site s ON s.id = c.site LEFT JOIN string fn ON fn.id = s.function
+     LEFT JOIN string fl ON fl.id = s.file LEFT JOIN string m ON m.id = s.module;
+
+-- Costs by the function that called the allocator, plumbing or not.
 CREATE VIEW callers AS
 SELECT process, function, file, module, count(*) AS stacks, sum(allocations) AS allocations,
        sum(allocated_bytes) AS allocated_bytes, sum(temporary_allocations) AS temporary_allocations,
        sum(peak_blocks) AS peak_blocks, sum(peak_bytes) AS peak_bytes, sum(leaked_blocks) AS leaked_blocks,
        sum(leaked_bytes) AS leaked_bytes
 FROM stacks GROUP BY process, function, file, module;
+
+-- One row a process image, with its command.
+CREATE VIEW processes AS
+SELECT t.process, t.pid, nullif(p.parent, 0) AS parent, p.parent_pid,
+       (SELECT group_concat(value, ' ')
+        FROM (SELECT s.value FROM process_argv a JOIN string s ON s.id = a.value
+              WHERE a.process = t.process ORDER BY a.seq)) AS command,
+       t.executable, t.start_time_ns / 1e9 AS start_time_s, t.duration_ns / 1e9 AS duration_s,
+       iif(t.exit_code >= 0, t.exit_code, NULL) AS exit_code, nullif(t.exit_signal, 0) AS exit_signal,
+       p.complete, m.value AS allocator, t.peak_bytes, t.leaked_bytes, t.allocations
+FROM totals t JOIN process p ON p.id = t.process LEFT JOIN string m ON m.id = p.allocator;
 
 -- Standard errors of the costs by stack, of sampled processes.
 CREATE VIEW stack_errors AS

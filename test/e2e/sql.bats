@@ -153,3 +153,104 @@ sys.exit(subprocess.run(sys.argv[1:], stdin=pty.openpty()[1]).returncode)' "$MEM
 	call 3 bash -c '"$MEMTRACK" sql memtrack.dat "SELECT 1" >/dev/full'
 	assert_match err "No space left"
 }
+
+# The rows of the view `sites` are those of the report, of each process image.
+same_sites() {
+	local process
+	for process in $("$MEMTRACK" report --all --format json memtrack.dat | jq '.processes[].id'); do
+		"$MEMTRACK" report --process "$process" --top 0 --format json memtrack.dat |
+			jq -c '.sites[] | [.function, .file, .line, .module, (.stacks | length), .allocations, .allocated_bytes,
+				.temporary_allocations, .peak_blocks, .peak_bytes, .leaked_blocks, .leaked_bytes]' | sort >wanted
+		sql 0 "SELECT * FROM sites WHERE process = $process" --format json
+		jq -c '.[] | [.function, .file, .line, .module, .stacks, .allocations, .allocated_bytes,
+			.temporary_allocations, .peak_blocks, .peak_bytes, .leaked_blocks, .leaked_bytes]' out | sort >got
+		[ -s wanted ] || fail "no sites of process $process"
+		diff wanted got >differences || fail "process $process:" "$(head -20 differences)"
+	done
+}
+
+@test "the view sites is the report" {
+	skip_unless_command perl
+	record "$B/basic"
+	same_sites
+	record "$B/operators"
+	same_sites
+	record "$B/wrapped"
+	same_sites
+	record "$B/procs" exec "$B/procs"
+	same_sites
+	record --sample 4096 "$B/steady" 30000
+	same_sites
+	# Stripped: most sites have no name, but an address.
+	record perl -e '%h = map { $_ => [1 .. 3] } 1 .. 100; eval "sub { $_ }" for 1 .. 20'
+	same_sites
+	sql 0 'SELECT count(*) > 5 AS many FROM sites WHERE function IS NULL AND address IS NOT NULL' --format json
+	assert_eq "$(jq '.[0].many' out)" 1 "nameless sites"
+}
+
+# one VIEW EXPRESSION [WHERE]: a figure of a view.
+one() {
+	"$MEMTRACK" sql --format csv memtrack.dat "SELECT $2 FROM $1 ${3:-}" | tail -1
+}
+
+@test "each view has a figure of the report" {
+	record "$B/peak" humps
+	assert_eq "$(one totals peak_bytes)" "$(total peak_bytes)" totals
+	assert_eq "$(one processes leaked_bytes)" "$(total leaked_bytes)" processes
+	assert_eq "$(one processes command)" "$B/peak humps" "the command"
+	assert_eq "$(one stacks 'count(*)')" "$(query '[.sites[].stacks[]] | length')" stacks
+	assert_eq "$(one sites 'sum(frees)')" "$(total frees)" sites
+	assert_eq "$(one callers 'sum(allocated_bytes)')" "$(total allocated_bytes)" callers
+	assert_eq "$(one timeline 'max(heap_bytes)')" "$(query '[.timeline[].heap_bytes] | max')" timeline
+	assert_eq "$(one frames 'count(DISTINCT function)' "WHERE function IN ('main', 'no such')")" 1 frames
+	record "$B/wrong"
+	assert_eq "$(one errors 'count(*)')" "$(query '.errors | length')" errors
+	record --sample 4096 "$B/steady" 30000
+	assert_eq "$(one stack_errors 'round(sqrt(sum(leaked_bytes * leaked_bytes)))')" \
+		"$(query '.totals.standard_errors.leaked_bytes | round').0" stack_errors
+}
+
+# The literal displays of a manual that hold a statement, each as a file NAME-1, NAME-2, ...
+manual_queries() {
+	awk -v name="$2" '
+		/^\.Bd -literal/ { inside = 1; text = ""; next }
+		/^\.Ed/ { if (text ~ /^(SELECT|WITH|ATTACH)/) print text >(name "-" ++n); inside = 0 }
+		inside { gsub(/\\e/, "\\"); text = text $0 "\n" }' "$1"
+}
+
+@test "the queries of memtrack-dat(5), by memtrack and by sqlite3" {
+	skip_unless_command sqlite3
+	local file count=0
+	record "$B/basic"
+	cp memtrack.dat old.dat
+	manual_queries "$top/man/memtrack-dat.5" query
+	sed -i 's/load_config/large/' query-*
+	for file in query-*; do
+		count=$((count + 1))
+		sqlite3 -readonly -bail -json memtrack.dat <"$file" >by-sqlite3 2>err || fail "$file:" "$(cat "$file" err)"
+		# Nothing at all means no rows there.
+		[ -s by-sqlite3 ] || echo '[]' >by-sqlite3
+		if grep -q ATTACH "$file"; then
+			jq -c . by-sqlite3 >"$file.rows"
+			memtrack 2 sql memtrack.dat "$(cat "$file")"
+			continue
+		fi
+		call 0 sh -c '"$MEMTRACK" sql --format json memtrack.dat <"$1"' - "$file"
+		diff <(jq -cS . by-sqlite3) <(jq -cS . out) || fail "$file differs:" "$(cat "$file")"
+		jq -c . out >"$file.rows"
+	done
+	[ "$count" -ge 12 ] || fail "only $count queries found"
+	# basic.c: what leaks and what the peak is; `large` leaks 10 of 200000 and frees one of 1000000.
+	rows() { # WORDS: of the query that has them
+		cat "$(grep -lF "$1" query-? query-?? | head -1).rows"
+	}
+	assert_eq "$(rows 'leaked_bytes, leaked_blocks
+FROM sites' | jq -c 'map([.function, .leaked_bytes, .leaked_blocks])')" '[["large",2000000,10],["small",10000,100]]'
+	assert_eq "$(rows 'AS percent' | jq -c 'map([.bytes, .percent == 100])')" '[[2012000,true]]'
+	assert_eq "$(rows 'AS temporary' | jq -c 'map([.temporary, .allocations])')" '[[901,1012]]'
+	assert_eq "$(rows 'walk (stack' | jq -c 'map(select(.depth == 0).function) | unique')" '["large"]'
+	assert_eq "$(rows 'walk (stack' | jq -c 'group_by(.stack) | map(any(.function == "main")) | unique')" '[true]'
+	assert_eq "$(rows 'below (id)' | jq -c '.[0] | [.[]]')" '[3000000,2000000,2000000]'
+	assert_eq "$(rows 'tree (process' | jq -c 'map([.command, .peak_bytes, .leaked_bytes])')" "[[\"$B/basic\",2012000,2010000]]"
+	assert_eq "$(rows ATTACH)" '[]' "growth between two copies"
+}

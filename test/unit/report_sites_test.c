@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,34 @@ static void load(struct result *r, const char *path, enum report_by by, enum rep
 			 0);
 }
 
+/* What the writer stored for SQL: the same sites, with the same costs. */
+static void expect_stored(const struct result *r, const char *path)
+{
+	static const char sql[] = "SELECT count(*) FROM sites s"
+				  " WHERE process = 1 AND function IS ?1 AND line IS nullif(?2, 0)"
+				  " AND peak_bytes = ?3 AND stacks = ?4";
+	struct recording *rec;
+	struct diag diag;
+	sqlite3_stmt *statement;
+	assert_int_equal(rec_open(&rec, path, &diag), 0);
+	assert_int_equal(sqlite3_prepare_v2(rec_database(rec), sql, -1, &statement, NULL),
+			 SQLITE_OK);
+	for (size_t i = 0; i < r->table.count; i++) {
+		const struct site *site = &r->table.sites[i];
+		sqlite3_bind_text(statement, 1, model_text(&r->model, site->function), -1,
+				  SQLITE_STATIC);
+		sqlite3_bind_int64(statement, 2, site->line);
+		sqlite3_bind_int64(statement, 3, site->costs.peak_bytes);
+		sqlite3_bind_int64(statement, 4, site->stack_count);
+		assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+		if (sqlite3_column_int(statement, 0) < 1)
+			fail_msg("the site %zu is not in the recording", i);
+		sqlite3_reset(statement);
+	}
+	sqlite3_finalize(statement);
+	rec_close(rec);
+}
+
 static void unload(struct result *r)
 {
 	sites_release(&r->table);
@@ -272,6 +301,7 @@ static void test_site_is_below_plumbing(void **state)
 	peak(&f, node_of(&f, node_of(&f, none, "_start", NULL, 0), "xmalloc", "x.c", 3), 100);
 	fixture_finish(&f);
 	load(&r, path, REPORT_BY_SITE, REPORT_SORT_PEAK, NULL);
+	expect_stored(&r, path);
 	assert_int_equal(r.table.count, 4);
 	assert_string_equal(function_at(&r, 0), "dup_string");
 	assert_string_equal(function_at(&r, 1), "print");
@@ -303,6 +333,7 @@ static void test_nameless_start_is_no_site(void **state)
 	peak(&f, fixture_node(&f, libc, init_location), 10);
 	fixture_finish(&f);
 	load(&r, path, REPORT_BY_SITE, REPORT_SORT_PEAK, NULL);
+	expect_stored(&r, path);
 	assert_int_equal(r.table.count, 2);
 	assert_int_equal(r.table.sites[0].address, 0x3);
 	assert_string_equal(function_at(&r, 1), "init_locale");

@@ -53,7 +53,7 @@ build() {
 # All but names is 40 bytes for each node of the tree at most.
 bytes_per_node() {
 	local bytes
-	bytes=$(number "SELECT sum(pgsize) FROM dbstat WHERE name IN ('node', 'stack', 'sample', 'process')") || skip "sqlite3 has no dbstat"
+	bytes=$(number "SELECT sum(pgsize) FROM dbstat WHERE name IN ('node', 'stack', 'site', 'sample', 'process')") || skip "sqlite3 has no dbstat"
 	assert_between "$(number "SELECT $bytes / (1.0 * count(*)) FROM node")" 5 40 "bytes of a node"
 }
 
