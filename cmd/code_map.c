@@ -181,29 +181,18 @@ struct write_state {
 	struct diag *diag;
 };
 
-static const char *status_name(enum sym_status status)
-{
-	static const char *const names[] = {
-		[SYM_DWARF] = "dwarf",	     [SYM_ELF] = "elf",
-		[SYM_NONE] = "none",	     [SYM_MISSING] = "missing",
-		[SYM_REPLACED] = "replaced", [SYM_UNREADABLE] = "unreadable",
-	};
-
-	return names[status];
-}
-
 static void write_location(void *context, size_t index, const struct sym_frame *frames,
 			   size_t count)
 {
 	struct write_state *s = context;
 	struct code *code = &s->map->codes[s->order[index]];
-	struct rec_frame rows[64];
+	struct rec_frame rows[SYM_FRAMES_MAX];
 	rec_id module = { 0 };
 
 	if (s->error)
 		return;
-	if (count > 64)
-		count = 64; /* deeper inlining than that is a defect of the debug information */
+	if (count > SYM_FRAMES_MAX)
+		count = SYM_FRAMES_MAX;
 	for (size_t i = 0; i < count; i++)
 		rows[i] = (struct rec_frame){ frames[i].function, frames[i].file, frames[i].line,
 					      frames[i].inlined };
@@ -211,6 +200,8 @@ static void write_location(void *context, size_t index, const struct sym_frame *
 		module = s->map->modules[code->owner & MODULE_MASK].row;
 	s->error =
 		rec_add_location(s->rec, module, code->address, rows, count, &code->row, s->diag);
+	if (!s->error && !(code->owner & SIGN_BIT_PID) && code->owner & INTERRUPTED)
+		s->error = rec_mark_interrupted(s->rec, code->row, s->diag);
 }
 
 static int resolve_module(struct write_state *s, struct sym *sym, struct module *m,
@@ -224,7 +215,7 @@ static int resolve_module(struct write_state *s, struct sym *sym, struct module 
 	if (error)
 		return diag_set(s->diag, error, "cannot look up symbols of '%s': %s", m->path,
 				strerror(-error));
-	row.symbols = status_name(sym_module_status(m->symbols));
+	row.symbols = sym_status_name(sym_module_status(m->symbols));
 	m->bare = sym_module_status(m->symbols) != SYM_DWARF;
 	error = rec_add_module(s->rec, &row, &m->row, s->diag);
 	if (error)

@@ -16,44 +16,6 @@
 #include "cmd/terminal.h"
 #include "report/units.h"
 
-static bool progress_shown;
-
-static void show_progress(const char *what, size_t done, size_t total)
-{
-	const char *base = strrchr(what, '/');
-	char name[64];
-
-	msg_escape(name, sizeof(name), base ? base + 1 : what);
-	fprintf(stderr, "\r\033[Kmemtrack: looking up symbols: %zu of %zu (%.60s)", done, total,
-		name);
-	fflush(stderr);
-	progress_shown = true;
-}
-
-static void show_symbol_progress(void *context, const char *what, size_t done, size_t total)
-{
-	(void)context;
-	show_progress(what, done, total);
-}
-
-static void clear_progress(void)
-{
-	if (progress_shown)
-		fputs("\r\033[K", stderr);
-	progress_shown = false;
-}
-
-/* Downloads that nobody expected are a nuisance; so is not to know that there could be some. */
-static void mention_debuginfod(const struct collect_summary *s,
-			       const struct finish_options *options)
-{
-	const char *urls = getenv("DEBUGINFOD_URLS");
-
-	if (s->bare_modules && !options->debuginfod && urls && *urls)
-		msg_info("no debug information for %zu file%s: --debuginfod allows to download it",
-			 s->bare_modules, s->bare_modules == 1 ? "" : "s");
-}
-
 /* " ±4.2%" of an estimate. */
 static const char *error_of(char *text, double value, double variance,
 			    const struct collect_summary *s)
@@ -162,16 +124,6 @@ static void print_summary(const struct collect_summary *s, const struct finish_o
 	print_next(s, options->output);
 }
 
-struct sym_options finish_symbols(const struct finish_options *options)
-{
-	return (struct sym_options){
-		.sysroot = options->sysroot,
-		.debug_paths = options->debug_paths.items,
-		.debug_paths_count = options->debug_paths.count,
-		.debuginfod = options->debuginfod,
-	};
-}
-
 enum finished finish_session(const struct watch *watched, const struct finish_options *options,
 			     const char *recorded_options)
 {
@@ -184,19 +136,17 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		.agent = session_find_agent(NULL),
 		.allocator = options->allocator,
 		.operators = options->operators,
-		.symbols = finish_symbols(options),
-		.progress = visible ? show_progress : NULL,
+		.symbols = symbols_from(&options->symbols, visible),
+		.progress = visible ? symbols_progress : NULL,
 	};
 	int error;
 
-	if (visible)
-		collect.symbols.progress = show_symbol_progress;
 	if (!collect.agent)
 		collect.agent = "";
 	error = collect_session(watched, &collect, &summary, &diag);
 	if (*collect.agent)
 		free((char *)collect.agent);
-	clear_progress();
+	symbols_clear_progress();
 	if (error == -ENOENT)
 		return FINISHED_EMPTY;
 	if (error) {
@@ -204,7 +154,7 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		return FINISHED_FAILED;
 	}
 	if (!options->quiet) {
-		mention_debuginfod(&summary, options);
+		symbols_mention_downloads(&options->symbols, summary.bare_modules);
 		print_summary(&summary, options);
 	}
 	return FINISHED_WRITTEN;

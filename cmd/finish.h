@@ -5,16 +5,13 @@
 
 #include <stdbool.h>
 
-#include "cmd/opt.h"
+#include "cmd/symbols.h"
 #include "cmd/watch.h"
-#include "symbolize/symbolize.h"
 
 /* What `run` and `recover` have in common. */
 struct finish_options {
 	const char *output;
-	const char *sysroot;
-	struct opt_list debug_paths;
-	bool debuginfod;
+	struct symbol_options symbols;
 	bool quiet;
 	bool not_recorded;     /* --trace=none */
 	const char *allocator; /* library that was put under the program; NULL: none */
@@ -28,8 +25,6 @@ enum finished {
 	FINISHED_FAILED, /* the segments are as they were; the error was printed */
 };
 
-/* Where names come from by these options. */
-struct sym_options finish_symbols(const struct finish_options *options);
 /* Writes the recording; prints errors, warnings and (unless quiet) the summary. */
 enum finished finish_session(const struct watch *watched, const struct finish_options *options,
 			     const char *recorded_options);

@@ -26,12 +26,7 @@ struct recover_options {
 static const struct opt recover_opts[] = {
 	OPT_STRING('o', "output", "FILE", struct recover_options, output, "the recording (memtrack.dat)"),
 	OPT_FLAG(0, "keep", struct recover_options, keep, "leave DIR as it is afterwards"),
-	OPT_FLAG(0, "debuginfod", struct recover_options, finish.debuginfod,
-		 "allow downloads of debug information through DEBUGINFOD_URLS"),
-	OPT_STRING(0, "sysroot", "DIR", struct recover_options, finish.sysroot,
-		   "look for programs and libraries below DIR"),
-	OPT_REPEAT(0, "debug-path", "DIR", struct recover_options, finish.debug_paths,
-		   "look for separate debug information in DIR too"),
+	SYMBOL_OPTIONS(struct recover_options, finish.symbols),
 	OPT_FLAG('q', "quiet", struct recover_options, finish.quiet, "no summary"),
 	OPT_END,
 };

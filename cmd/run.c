@@ -53,12 +53,7 @@ static const struct opt run_opts[] = {
 		   "where the data lies while the program runs (/dev/shm)"),
 	OPT_INT(0, "buckets", "N", struct run_options, buckets, 64, 1048576,
 		"initial size of the stack table; it grows (16384)"),
-	OPT_FLAG(0, "debuginfod", struct run_options, finish.debuginfod,
-		 "allow downloads of debug information through DEBUGINFOD_URLS"),
-	OPT_STRING(0, "sysroot", "DIR", struct run_options, finish.sysroot,
-		   "look for programs and libraries below DIR"),
-	OPT_REPEAT(0, "debug-path", "DIR", struct run_options, finish.debug_paths,
-		   "look for separate debug information in DIR too"),
+	SYMBOL_OPTIONS(struct run_options, finish.symbols),
 	OPT_FLAG('q', "quiet", struct run_options, finish.quiet, "no summary"),
 	OPT_END,
 };
@@ -290,7 +285,7 @@ static int finish(struct run *run, char **argv)
 /* Errors are shown also with --quiet: they are what the guard-page allocator was asked for. */
 static void wait_for_target(struct run *run)
 {
-	struct sym_options symbols = finish_symbols(&run->options.finish);
+	struct sym_options symbols = symbols_from(&run->options.finish.symbols, false);
 	struct error_watch errors;
 
 	error_watch_init(&errors, &run->watch, &symbols, stderr, terminal_color(STDERR_FILENO),

@@ -54,6 +54,7 @@ struct model_location {
 	uint32_t module;
 	uint32_t first_frame; /* into frames; frame_count 0: no name is known */
 	uint32_t frame_count;
+	bool interrupted; /* there, by a signal; else the address is the one that a call returns to */
 };
 
 struct model_node {

@@ -167,6 +167,15 @@ static int add_frame(struct rows *rows)
 	return append_frame(loader, frame);
 }
 
+static int mark_interrupted(struct rows *rows)
+{
+	uint32_t id;
+	int error = id_map_get(rows, &rows->loader->locations, rows->values[0], &id);
+	if (!error)
+		rows->loader->model->locations[id].interrupted = true;
+	return error;
+}
+
 struct wanted_location {
 	const struct model *model;
 	const struct model_location *location;
@@ -291,6 +300,10 @@ int model_load_code(struct loader *loader)
 			loader, "location_frame",
 			"SELECT location, seq, function, file, line, inlined FROM location_frame",
 			0, add_frame);
+	if (!error && loader->model->location_count && rows_exist(loader, "interrupted"))
+		error = for_each_row(loader, "interrupted",
+				     "SELECT location FROM interrupted NOT INDEXED", 0,
+				     mark_interrupted);
 	if (!error)
 		error = intern_locations(loader);
 	if (!error)

@@ -199,6 +199,9 @@ int rec_add_module(struct recording *rec, const struct rec_module *module, rec_i
 int rec_add_location(struct recording *rec, rec_id module, uint64_t address,
 		     const struct rec_frame *frames, size_t count, rec_id *id, struct diag *diag)
 	__attribute__((warn_unused_result));
+/* The address of the location is that of an interrupted instruction, and not a return address. */
+int rec_mark_interrupted(struct recording *rec, rec_id location, struct diag *diag)
+	__attribute__((warn_unused_result));
 /* A node of the stack tree: a location called from `parent` (0: the outermost frame).  location 0 is the
  * mark "frames were left out here" of a stack longer than --depth.  The caller adds each
  * (parent, location) once. */

@@ -27,6 +27,7 @@ enum rec_statement {
 	REC_INSERT_ERROR,
 	REC_INSERT_GUARD,
 	REC_INSERT_SITE,
+	REC_INSERT_INTERRUPTED,
 	REC_STATEMENTS,
 };
 
@@ -61,6 +62,22 @@ void rec_free(struct recording *rec);
 int rec_system_error(struct recording *rec, const char *verb, int error, struct diag *diag);
 /* The same from the database's last error.  Returns the -errno that fits. */
 int rec_sqlite_error(struct recording *rec, const char *verb, int result, struct diag *diag);
+
+/* The bytes of a page; what a test of writing writes. */
+#define REC_PAGE_BYTES 8192
+
+/* A recording with nothing but a path, where it will really be.  Refuses targets that a rename would destroy;
+ * *discard is set for /dev/null. */
+int rec_new_target(struct recording **rec, const char *path, bool *discard, struct diag *diag)
+	__attribute__((warn_unused_result));
+/* Creates the temporary file; errors call the target `shown`. */
+int rec_create_temp(struct recording *rec, const char *shown, struct diag *diag)
+	__attribute__((warn_unused_result));
+/* As rec_sqlite_error, of writing to the temporary file. */
+int rec_write_error(struct recording *rec, int result, struct diag *diag);
+/* Gives the closed temporary file its name; an existing file is kept as PATH.old, or replaced. */
+int rec_publish(struct recording *rec, bool keep_existing, struct diag *diag)
+	__attribute__((warn_unused_result));
 
 /* Set or clear rec->db; both return SQLite's result. */
 int rec_open_database(struct recording *rec, const char *path, int flags);

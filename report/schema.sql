@@ -185,6 +185,11 @@ CREATE TABLE guard (
 	errors_lost INTEGER NOT NULL     -- of these, without a row in error
 );
 
+-- Locations whose address is that of an instruction that a signal interrupted, and not the one that a call returns to.
+CREATE TABLE interrupted (
+	location INTEGER PRIMARY KEY
+);
+
 -- What stands for a stack: its innermost frame that is not allocation plumbing.
 CREATE TABLE site (
 	id INTEGER PRIMARY KEY,

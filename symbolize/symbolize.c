@@ -307,6 +307,17 @@ enum sym_status sym_module_status(const struct sym_module *module)
 	return module->status;
 }
 
+const char *sym_status_name(enum sym_status status)
+{
+	static const char *const names[SYM_STATUSES] = {
+		[SYM_DWARF] = "dwarf",	     [SYM_ELF] = "elf",
+		[SYM_NONE] = "none",	     [SYM_MISSING] = "missing",
+		[SYM_REPLACED] = "replaced", [SYM_UNREADABLE] = "unreadable",
+	};
+
+	return names[status];
+}
+
 /* The name of an ELF symbol, without the version that .symtab may have behind
  * it. */
 static const char *intern_symbol(struct names *names, const char *name)

@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 #define SYM_BUILD_ID_MAX 64
+/* Frames of one address that are worth to keep: deeper inlining than that is a defect of the debug information. */
+#define SYM_FRAMES_MAX 64
 
 struct sym;	   /* a symbolizer: options, caches, open modules */
 struct sym_module; /* one ELF file, found (or not) by path and build-id */
@@ -52,6 +54,7 @@ enum sym_status {
 	SYM_REPLACED,
 	/* Not an ELF file, or damaged. */
 	SYM_UNREADABLE,
+	SYM_STATUSES,
 };
 
 /* One source-level frame of an address.  Unknown parts are NULL or 0. */
@@ -92,6 +95,8 @@ int sym_module_open(struct sym *sym, const char *path, const uint8_t *build_id,
 		    size_t build_id_size, struct sym_module **module)
 	__attribute__((warn_unused_result));
 enum sym_status sym_module_status(const struct sym_module *module);
+/* One word in lower case, as recordings have it. */
+const char *sym_status_name(enum sym_status status);
 
 /*
  * Resolves many addresses of one module at once: that is how it is fast.
