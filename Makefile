@@ -13,6 +13,7 @@ BINDIR  := $(PREFIX)/bin
 LIBDIR  := $(PREFIX)/lib/memtrack
 MANDIR  := $(PREFIX)/share/man
 COMPDIR := $(PREFIX)/share
+ZSHDIR  := $(COMPDIR)/zsh/site-functions
 
 Q := $(if $(V),,@)
 say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
@@ -23,7 +24,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 BUILD_PACKAGES := gcc libc6-dev pkg-config libdw-dev libelf-dev libsqlite3-dev libcjson-dev libiberty-dev \
 	liblzma-dev zlib1g-dev
 TEST_PACKAGES := g++ libcmocka-dev bats jq perl strace mandoc shellcheck sqlite3 git python3 binutils util-linux \
-	procps valgrind bash-completion zsh fish libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4
+	procps valgrind bash-completion zsh fish dpkg-dev libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4
 LONG_PACKAGES := libunwind-dev heaptrack redis-server redis-tools nodejs rustc llvm
 
 # -- flags ------------------------------------------------------------------------------------------
@@ -172,28 +173,50 @@ $(O)/truth/libmemtrack.so: $(TRUTH_OBJECTS)
 -include $(TRUTH_OBJECTS:.o=.d)
 
 # -- installing -------------------------------------------------------------------------------------
+# The tool finds its libraries at ../lib/memtrack and its manuals at ../share/man, from where it lies.
+
+LIBRARIES := libmemtrack.so libmemtrack-stomp.so libmemtrack-operators.so
+installed_manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+BASH_COMPLETION := $(COMPDIR)/bash-completion/completions/memtrack
+ZSH_COMPLETION := $(ZSHDIR)/_memtrack
+FISH_COMPLETION := $(COMPDIR)/fish/vendor_completions.d/memtrack.fish
+INSTALLED := $(BINDIR)/memtrack $(LIBRARIES:%=$(LIBDIR)/%) $(foreach m,$(MANUALS),$(call installed_manual,$(m))) \
+	$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
 
 .PHONY: install uninstall
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 \
-		$(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)/bash-completion/completions \
-		$(DESTDIR)$(COMPDIR)/zsh/site-functions $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d
-	install -m 755 $(O)/memtrack $(DESTDIR)$(BINDIR)/memtrack
-	install -m 644 $(O)/libmemtrack.so $(O)/libmemtrack-stomp.so $(O)/libmemtrack-operators.so $(DESTDIR)$(LIBDIR)/
-	for page in $(MANUALS); do \
-		install -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/} || exit 1; done
-	install -m 644 completions/memtrack.bash $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack
-	install -m 644 completions/_memtrack $(DESTDIR)$(COMPDIR)/zsh/site-functions/_memtrack
-	install -m 644 completions/memtrack.fish $(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
+	install -D -m 755 $(O)/memtrack '$(DESTDIR)$(BINDIR)/memtrack'
+	install -d '$(DESTDIR)$(LIBDIR)'
+	install -m 644 $(LIBRARIES:%=$(O)/%) '$(DESTDIR)$(LIBDIR)'
+	$(foreach m,$(MANUALS),install -D -m 644 $(m) '$(DESTDIR)$(call installed_manual,$(m))' &&) :
+	install -D -m 644 completions/memtrack.bash '$(DESTDIR)$(BASH_COMPLETION)'
+	install -D -m 644 completions/_memtrack '$(DESTDIR)$(ZSH_COMPLETION)'
+	install -D -m 644 completions/memtrack.fish '$(DESTDIR)$(FISH_COMPLETION)'
 
+# Folders that other software shares stay, but below DESTDIR, where nobody else may need them empty.
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/memtrack $(DESTDIR)$(LIBDIR)/libmemtrack.so \
-		$(DESTDIR)$(LIBDIR)/libmemtrack-stomp.so $(DESTDIR)$(LIBDIR)/libmemtrack-operators.so
-	-rmdir $(DESTDIR)$(LIBDIR)
-	for page in $(MANUALS); do rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page#man/}; done
-	rm -f $(DESTDIR)$(COMPDIR)/bash-completion/completions/memtrack \
-		$(DESTDIR)$(COMPDIR)/zsh/site-functions/_memtrack \
-		$(DESTDIR)$(COMPDIR)/fish/vendor_completions.d/memtrack.fish
+	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
+	$(if $(DESTDIR),-cd '$(DESTDIR)' && rmdir -p $(patsubst /%,'%',$(sort $(dir $(INSTALLED)))) 2>/dev/null || :)
+	[ ! -d '$(DESTDIR)$(LIBDIR)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(LIBDIR)'
+
+# -- releases ---------------------------------------------------------------------------------------
+
+DIST ?= memtrack-$(VERSION).tar.gz
+DEB ?= memtrack_$(VERSION)-1_$(shell dpkg --print-architecture 2>/dev/null).deb
+DEB_PACKAGES := dpkg-dev binutils
+
+.PHONY: dist deb
+# What is committed, byte for byte the same whoever makes it and when.
+dist:
+	$(call say,TAR,$(DIST))
+	$(Q)git -c tar.umask=0022 archive --format=tar --prefix=memtrack-$(VERSION)/ HEAD | gzip -9n >'$(DIST).new'
+	$(Q)mv '$(DIST).new' '$(DIST)'
+
+deb: deps
+	@sh test/install.sh "to make a package" $(DEB_PACKAGES)
+	@$(MAKE) --no-print-directory all
+	$(call say,DEB,$(DEB))
+	$(Q)MAKE='$(MAKE)' sh packaging/deb.sh $(VERSION)-1 '$(O)' '$(DEB)'
 
 # -- packages to install ----------------------------------------------------------------------------
 # Says what is missing and installs just that.
@@ -221,7 +244,7 @@ include test/bench/bench.mk
 
 .PHONY: clean help FORCE
 clean:
-	rm -rf $(O) memtrack libmemtrack.so libmemtrack-stomp.so libmemtrack-operators.so
+	rm -rf $(O) memtrack $(LIBRARIES) memtrack-*.tar.gz memtrack_*.deb
 
 help:
 	@echo 'make              build ./memtrack and the libraries it preloads, ./libmemtrack*.so'
@@ -232,7 +255,9 @@ help:
 	@echo 'make bench-instr  the instructions of the agent per allocation, against a ceiling; UPDATE=1 sets that anew'
 	@echo 'make truth        the agent that checks its stacks against libunwind (test builds only)'
 	@echo 'make lint         formatting, includes, options, manuals, exports of the agent'
-	@echo 'make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR);  make uninstall'
+	@echo 'make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR);  make uninstall removes it again'
+	@echo 'make deb          a package for Debian and its like: $(DEB)'
+	@echo 'make dist         the source of this commit: $(DIST)'
 	@echo 'make deps, make check-deps, make bench-deps, make clean'
 	@echo
 	@echo 'Variables: CC CFLAGS LDFLAGS O=build V=1 DEVELOPER=1 (-Werror) SAN=address,undefined (the tool only)'
