@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/plumbing.h"
+#include "report/recursion.h"
 #include "report/render.h"
 #include "report/text.h"
 #include "report/units.h"
@@ -135,16 +136,33 @@ static size_t without_startup(const struct error_text_stack *stack)
 	return last ? last : stack->count;
 }
 
+/* At most `limit` frames, what is repeated counting once; returns how many of all they stand for. */
+static size_t put_frames(struct text *t, const struct shown_frame *frames, size_t count,
+			 size_t limit, bool fold)
+{
+	size_t at = 0, shown = 0;
+	/* One last frame takes no more room than the remark would. */
+	while (at < count && (shown < limit || at + 1 == count)) {
+		size_t times = 1;
+		size_t period = fold ? recursion_period(frames + at, count - at, &times) : 0;
+		bool repeats = period && period <= limit - shown;
+		for (size_t i = 0; i < (repeats ? period : 1); i++, shown++)
+			put_frame(t, &frames[at + i], at + i);
+		if (repeats)
+			text_repetition(t, period, times, FRAME_INDENT);
+		at += repeats ? period * times : 1;
+	}
+	return at;
+}
+
 static void put_stack(struct text *t, const struct error_text *error, enum error_stack which)
 {
 	const struct error_text_stack *stack = &error->stacks[which];
 	enum stack_end end = error->rec->stacks[which].end;
 	size_t count = error->frames ? without_startup(stack) : stack->count;
-	/* One last frame takes no more room than the remark would. */
-	size_t shown = error->frames && count > error->frames + 1 ? error->frames : count;
+	size_t limit = error->frames ? error->frames : SIZE_MAX;
 	char remark[64];
-	for (size_t i = 0; i < shown; i++)
-		put_frame(t, &stack->frames[i], i);
+	size_t shown = put_frames(t, stack->frames, count, limit, !error->standalone);
 	if (shown < count) {
 		snprintf(remark, sizeof(remark), "%zu more frames", count - shown);
 		text_remark(t, FRAME_INDENT, TEXT_DIM, remark);

@@ -187,6 +187,16 @@ void text_remark(struct text *t, size_t indent, enum text_style style, const cha
 	fputc('\n', t->out);
 }
 
+void text_repetition(struct text *t, size_t period, size_t times, size_t indent)
+{
+	char count[UNITS_TEXT], remark[96], frames[32] = "frame";
+	if (period > 1)
+		snprintf(frames, sizeof(frames), "%zu frames", period);
+	snprintf(remark, sizeof(remark), "the %s above %s more times", frames,
+		 units_count(count, times - 1));
+	text_remark(t, indent, TEXT_DIM, remark);
+}
+
 const char *text_end_reason(enum stack_end end)
 {
 	switch (end) {

@@ -14,6 +14,7 @@
 #include "report/recording.h"
 
 struct model;
+struct model_stack;
 struct report;
 struct shown_frame;
 struct site;
@@ -65,6 +66,8 @@ void text_paragraph(struct text *t, const char *label, enum text_style style, co
 bool text_is_startup(const struct shown_frame *frame);
 /* A line of its own between frames: "… what". */
 void text_remark(struct text *t, size_t indent, enum text_style style, const char *remark);
+/* The same below frames that come again and again: "… the 2 frames above 41 more times". */
+void text_repetition(struct text *t, size_t period, size_t times, size_t indent);
 /* Why a stack is no longer than it is; "" when it is whole. */
 const char *text_end_reason(enum stack_end end);
 /* What is left of the line for a label that starts at `column`; never less than `least`. */
@@ -75,6 +78,12 @@ struct text_label text_site_label(struct text *t, const struct site *site);
 void text_label_put(struct text *t, enum text_style style, const struct text_label *label,
 		    size_t columns);
 void text_label_release(struct text_label *label);
+
+/*
+ * The frames of a stack, up to --frames of them, or to where it goes on as the
+ * stack of the node `previous` did, which was shown before it (0: none was).
+ */
+void text_stack(struct text *t, const struct model_stack *stack, uint32_t previous, size_t indent);
 
 /*
  * " ±4.2%" after an estimate; "" after an exact figure, and after a nothing that

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "report/model.h"
-#include "report/plumbing.h"
 #include "report/render.h"
 #include "report/sites.h"
 #include "report/text.h"
@@ -256,105 +255,6 @@ static void put_row(struct text *t, const struct site *site)
 	fputc('\n', t->out);
 }
 
-static void put_frame(struct text *t, const struct shown_frame *frame, size_t indent)
-{
-	struct text_label label = text_frame_label(t, frame);
-	const char *mark = frame->inlined ? " (inlined)" : "";
-	text_spaces(t, indent);
-	text_label_put(t, TEXT_PLAIN, &label, text_room(t, indent + strlen(mark), SITE_WIDTH_MIN));
-	text_put(t, TEXT_DIM, mark);
-	fputc('\n', t->out);
-	text_label_release(&label);
-}
-
-/* Without the startup frames at the outer end, unless there are no others. */
-static size_t count_frames(struct frame_walk walk)
-{
-	struct shown_frame frame;
-	size_t count = 0, last = 0;
-	bool at_entry = false; /* whoever calls the entry is _start, named or not */
-	while (frame_walk_next(&walk, &frame)) {
-		count++;
-		if (!text_is_startup(&frame) && !at_entry)
-			last = count;
-		at_entry = frame.function && plumbing_entry(frame.function);
-	}
-	return last ? last : count;
-}
-
-/* Moves to the stack's site and says through which plumbing it allocated. */
-static struct frame_walk skip_plumbing(struct text *t, uint32_t node, size_t indent)
-{
-	struct frame_ref site = finder_site(&t->report->table->finder, node);
-	struct frame_walk walk = frame_walk_start(t->model, node), start = walk;
-	struct shown_frame frame, outermost = { 0 };
-	size_t skipped = 0;
-	while (site.location && frame_walk_next(&walk, &frame)) {
-		if (frame.location == site.location && frame.index == site.frame)
-			break;
-		outermost = frame;
-		start = walk;
-		skipped++;
-	}
-	if (skipped == 0)
-		return start;
-	struct text_label label = text_frame_label(t, &outermost);
-	text_spaces(t, indent);
-	text_put(t, TEXT_DIM, "via ");
-	label.place[0] = '\0';
-	text_label_put(t, TEXT_DIM, &label, text_room(t, indent + 4, SITE_WIDTH_MIN));
-	fputc('\n', t->out);
-	text_label_release(&label);
-	return start;
-}
-
-/* The node from which on two stacks are the same; 0 when they share nothing. */
-static uint32_t common_node(const struct model *model, uint32_t a, uint32_t b)
-{
-	/* A parent's id is always the smaller one. */
-	while (a != b) {
-		if (a > b)
-			a = model->nodes[a].parent;
-		else
-			b = model->nodes[b].parent;
-	}
-	return a;
-}
-
-/* Where the recording has no stacks, as it was asked for, none was lost. */
-static const char *end_reason(const struct text *t, enum stack_end end)
-{
-	return end == STACK_UNATTRIBUTED && !t->model->totals.unattributed
-		       ? "no stack: recorded without"
-		       : text_end_reason(end);
-}
-
-/* Frames up to the limit, or to where the stack goes on as the one above did. */
-static void put_frames(struct text *t, const struct model_stack *stack, uint32_t common,
-		       size_t indent)
-{
-	size_t limit = t->report->options->frames ? (size_t)t->report->options->frames : SIZE_MAX;
-	struct frame_walk walk = skip_plumbing(t, stack->node, indent);
-	struct shown_frame frame;
-	char remark[64];
-	size_t left = count_frames(walk);
-	for (size_t shown = 0; left > 0; shown++, left--) {
-		bool as_above = common && shown && walk.node == common && walk.next == 0;
-		/* One last frame takes no more room than the remark would. */
-		if (left > 1 && (as_above || shown == limit)) {
-			snprintf(remark, sizeof(remark), "%zu %s", left,
-				 shown == limit ? "more frames" : "frames as above");
-			text_remark(t, indent, TEXT_DIM, remark);
-			break;
-		}
-		if (!frame_walk_next(&walk, &frame))
-			break;
-		put_frame(t, &frame, indent);
-	}
-	if (stack->end != STACK_COMPLETE)
-		text_remark(t, indent, TEXT_WARN, end_reason(t, stack->end));
-}
-
 /* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */
 static void put_stack_blocks(struct text *t, const struct costs *costs, enum report_sort sort)
 {
@@ -411,8 +311,7 @@ static void put_stacks(struct text *t, const struct site *site)
 			break;
 		if (site->stack_count > 1)
 			put_stack_heading(t, stack);
-		put_frames(t, stack, previous ? common_node(model, previous, stack->node) : 0,
-			   site->stack_count > 1 ? 6 : 4);
+		text_stack(t, stack, previous, site->stack_count > 1 ? 6 : 4);
 		previous = stack->node;
 	}
 	if (shown < site->stack_count)

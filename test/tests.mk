@@ -17,7 +17,7 @@ FIXTURE := $(UNIT_DIR)/report_fixture.o
 GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
 UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_render_test report_golden_test report_suppressions_test \
-	report_sparkline_test report_names_test symbolize_test \
+	report_sparkline_test report_names_test report_recursion_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	allocators_test cmd_complete_test cmd_program_test cmd_output_test cmd_image_test cmd_stomp_file_test \
 	cmd_errors_test agent_layout_test agent_peak_test agent_blocks_test \
@@ -30,6 +30,7 @@ recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_order_test_OBJECTS := $(O)/tool/report/order.o
 report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_recursion_test_OBJECTS := $(O)/tool/report/recursion.o
 report_names_test_OBJECTS := $(O)/tool/report/names_short.o
 report_suppressions_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_sparkline_test_OBJECTS := $(O)/tool/report/sparkline.o

@@ -304,6 +304,22 @@ void golden_recursion(const char *path)
 		    .peak_blocks = 5,
 		    .peak_bytes = 5 * KIB },
 		  STACK_COMPLETE },
+		/* The same site from within the same recursion, which is not shown again. */
+		{ { { "main", "/src/main.cpp", 5, PROG, false },
+		    WALK,
+		    WALK,
+		    WALK,
+		    WALK,
+		    { "enter", "/src/walk.cpp", 20, PROG, false },
+		    WALK,
+		    WALK,
+		    WALK,
+		    { "visit", "/src/walk.cpp", 30, PROG, false } },
+		  { .allocations = 8,
+		    .allocated_bytes = 8 * KIB,
+		    .peak_blocks = 8,
+		    .peak_bytes = 8 * KIB },
+		  STACK_COMPLETE },
 		{ { { "main", "/src/main.cpp", 7, PROG, false },
 		    { "twice", "/src/twice.c", 3, PROG, false },
 		    { "twice", "/src/twice.c", 3, PROG, false },
@@ -443,8 +459,16 @@ void golden_errors(const char *path)
 		  { .allocations = 4, .allocated_bytes = 64, .peak_blocks = 3, .peak_bytes = 48 },
 		  STACK_COMPLETE },
 	};
+#define DOWN                                  \
+ {                                            \
+  "descend", "/src/descend.c", 5, PROG, false \
+ }
 	static const struct call fill[] = {
 		MAIN,
+		DOWN,
+		DOWN,
+		DOWN,
+		DOWN,
 		{ "Table<int, std::less<int> >::fill(int const*, unsigned long)", "/src/fill.cpp",
 		  12, PROG, false },
 		{ "copy", "/src/copy.h", 9, PROG, true },
@@ -454,6 +478,7 @@ void golden_errors(const char *path)
 					    { "drop", "/src/drop.c", 8, PROG, false },
 					    { 0 } };
 #undef MAIN
+#undef DOWN
 	struct rec_process prog = fixture_prog();
 	struct known k;
 	prog.double_frees = 3;
