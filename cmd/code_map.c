@@ -318,18 +318,12 @@ static int resolve_all(struct write_state *s, struct sym *sym,
 	return error;
 }
 
-int code_map_write(struct code_map *map, struct recording *rec, const struct sym_options *options,
+int code_map_write(struct code_map *map, struct recording *rec, struct sym *sym,
 		   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
 {
 	struct write_state s = { .map = map, .rec = rec, .diag = diag };
-	struct sym *sym = sym_new(options);
-	int error;
 
-	if (!sym)
-		return diag_set(diag, -ENOMEM, "out of memory");
-	error = resolve_all(&s, sym, progress);
-	sym_free(sym);
-	return error;
+	return resolve_all(&s, sym, progress);
 }
 
 size_t code_map_bare_modules(const struct code_map *map)

@@ -27,7 +27,7 @@ uint32_t code_map_enter(struct code_map *map, uint32_t module, uint64_t address,
 uint32_t code_map_enter_jit(struct code_map *map, int32_t pid, uint64_t address);
 
 /* Resolves all names and writes modules and locations. */
-int code_map_write(struct code_map *map, struct recording *rec, const struct sym_options *options,
+int code_map_write(struct code_map *map, struct recording *rec, struct sym *sym,
 		   void (*progress)(const char *what, size_t done, size_t total), struct diag *diag)
 	__attribute__((warn_unused_result));
 /* Modules of which code was met, but no debug information found. */

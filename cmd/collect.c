@@ -597,6 +597,19 @@ static int load_errors(struct collector *c, const char *directory)
 
 /* -- all ---------------------------------------------------------------------------------------- */
 
+static int write_code(struct collector *c)
+{
+	const struct collect_options *o = c->options;
+	struct sym *own = o->sym ? NULL : sym_new(&o->symbols);
+	int error;
+
+	if (!o->sym && !own)
+		return out_of_memory(c->diag);
+	error = code_map_write(c->map, c->rec, o->sym ? o->sym : own, o->progress, c->diag);
+	sym_free(own);
+	return error;
+}
+
 static int write_recording(struct collector *c, uint64_t now, struct collect_summary *summary)
 {
 	char host[256] = "";
@@ -606,7 +619,7 @@ static int write_recording(struct collector *c, uint64_t now, struct collect_sum
 	error = rec_create(&c->rec, c->options->output, host, c->options->options, c->diag);
 	if (error)
 		return error;
-	error = code_map_write(c->map, c->rec, &c->options->symbols, c->options->progress, c->diag);
+	error = write_code(c);
 	for (size_t i = 0; i < c->count && !error; i++)
 		error = write_item(c, i, now, summary);
 	if (!error)

@@ -21,7 +21,8 @@ struct collect_options {
 	const char
 		*allocator; /* library that was put under the program; NULL: none, or not known */
 	bool operators;	    /* with our C++ operators before it */
-	struct sym_options symbols;
+	struct sym *sym; /* that was used before, and may know much already; NULL: there was none */
+	struct sym_options symbols; /* for a new one */
 	/* May be NULL.  `what` is a module's name, `done` of `total` addresses are resolved. */
 	void (*progress)(const char *what, size_t done, size_t total);
 };

@@ -345,13 +345,14 @@ void error_watch_look(struct error_watch *e)
 	}
 }
 
-void error_watch_end(struct error_watch *e)
+struct sym *error_watch_end(struct error_watch *e)
 {
+	struct sym *sym = e->sym;
+
 	if (e->more)
 		msg_info("%zu more error%s in the recording: memtrack report shows them", e->more,
 			 e->more == 1 ? " is" : "s are");
-	if (e->sym)
-		sym_free(e->sym);
 	e->sym = NULL;
 	stomp_file_close(&e->file);
+	return sym;
 }

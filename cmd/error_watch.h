@@ -33,7 +33,7 @@ void error_watch_init(struct error_watch *e, const struct watch *watch,
 void error_watch_look(struct error_watch *e);
 /* Is there something to show?  Cheap. */
 bool error_watch_pending(const struct error_watch *errors);
-/* Says how many were too many to show, and releases all. */
-void error_watch_end(struct error_watch *e);
+/* Says how many were too many to show, and releases all but what it looked names up with: NULL, or the caller's to free. */
+struct sym *error_watch_end(struct error_watch *e);
 
 #endif

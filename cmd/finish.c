@@ -136,6 +136,7 @@ enum finished finish_session(const struct watch *watched, const struct finish_op
 		.agent = session_find_agent(NULL),
 		.allocator = options->allocator,
 		.operators = options->operators,
+		.sym = options->sym,
 		.symbols = symbols_from(&options->symbols, visible),
 		.progress = visible ? symbols_progress : NULL,
 	};

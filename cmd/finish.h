@@ -12,6 +12,7 @@
 struct finish_options {
 	const char *output;
 	struct symbol_options symbols;
+	struct sym *sym; /* in use with them already; NULL: none */
 	bool quiet;
 	bool not_recorded;     /* --trace=none */
 	const char *allocator; /* library that was put under the program; NULL: none */

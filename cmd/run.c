@@ -291,7 +291,12 @@ static void wait_for_target(struct run *run)
 	error_watch_init(&errors, &run->watch, &symbols, stderr, terminal_color(STDERR_FILENO),
 			 terminal_utf8());
 	launch_wait(&run->launch, &run->session, &run->watch, &errors, run->options.finish.quiet);
-	error_watch_end(&errors);
+	run->options.finish.sym = error_watch_end(&errors);
+	/* What was to be shown at once was not looked for where that takes long. */
+	if (symbols.debuginfod) {
+		sym_free(run->options.finish.sym);
+		run->options.finish.sym = NULL;
+	}
 }
 
 static int run_target(struct run *run, char **argv)
@@ -385,6 +390,7 @@ static int cmd_run(int argc, char **argv)
 	if (!run.facts.foreign)
 		warn_of_limits(&run, argv[0]);
 	status = run_target(&run, argv);
+	sym_free(run.options.finish.sym);
 	watch_release(&run.watch);
 	session_release(&run.session);
 	program_release(&run.facts);

@@ -409,7 +409,7 @@ static void begin_showing(struct shown *s)
 
 static void end_showing(struct shown *s)
 {
-	error_watch_end(&s->errors);
+	sym_free(error_watch_end(&s->errors));
 	watch_release(&s->watch);
 	fclose(s->out);
 }
