@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/known_stacks.h"
 #include "report/model.h"
 #include "report/plumbing.h"
 #include "report/recursion.h"
@@ -135,10 +136,20 @@ static void put_frames(struct text *t, const struct frames *frames, size_t inden
 	}
 }
 
+static void put_known(struct text *t, const struct model_stack *stack, size_t indent)
+{
+	const char *remark = known_stack_remark(t->model, stack);
+	if (!remark)
+		return;
+	text_spaces(t, indent);
+	text_words(t, TEXT_DIM, remark, indent, indent);
+}
+
 void text_stack(struct text *t, const struct model_stack *stack, uint32_t previous, size_t indent)
 {
 	uint32_t common = previous ? common_node(t->model, previous, stack->node) : 0;
 	struct frames frames;
+	put_known(t, stack, indent);
 	if (!take_frames(t, skip_plumbing(t, stack->node, indent), common, &frames))
 		return;
 	put_frames(t, &frames, indent);

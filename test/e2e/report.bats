@@ -150,6 +150,17 @@ sites_of() {
 	assert_match out 'std::vector<int, std::allocator<int> >::' "JSON"
 }
 
+@test "the C++ library's own block is told from the program's" {
+	record "$B/operators"
+	memtrack 0 report --sort leaked --top 1 memtrack.dat
+	assert_match out '^ +\(libstdc\+\+: emergency pool for exceptions, in every C\+\+ program\)$' "remark"
+	memtrack 0 report --sort leaked --top 1 --format json memtrack.dat
+	assert_no_match out 'emergency' "JSON"
+	record "$B/chain" plain
+	memtrack 0 report --top 0 memtrack.dat
+	assert_no_match out 'emergency' "a C program"
+}
+
 @test "--frames limits the frames that are shown" {
 	record "$B/chain" plain
 	memtrack 0 report --frames 2 memtrack.dat

@@ -19,7 +19,7 @@
 #define KNOWN_MAX   128
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-enum module { PROG, LIBC, LIBCXX, STRIPPED };
+enum module { PROG, LIBC, LIBCXX, STRIPPED, LOADER };
 
 /* One frame of a stack; without a function only its address is known. */
 struct call {
@@ -39,7 +39,7 @@ struct row {
 /* What was written already, as each location and node is written once. */
 struct known {
 	struct fixture fixture;
-	rec_id libcxx;
+	rec_id libcxx, loader;
 	const struct call *calls[KNOWN_MAX];
 	rec_id locations[KNOWN_MAX];
 	size_t location_count;
@@ -69,7 +69,7 @@ static bool is_call(const struct call *call)
 static rec_id add_location(struct known *k, const struct call *call, size_t inlined)
 {
 	struct fixture *f = &k->fixture;
-	const rec_id modules[] = { f->prog, f->libc, k->libcxx, f->stripped };
+	const rec_id modules[] = { f->prog, f->libc, k->libcxx, f->stripped, k->loader };
 	struct rec_frame frames[CALLS_MAX];
 	size_t count = 0;
 	for (size_t i = inlined + 1; i-- > 0;) {
@@ -126,6 +126,7 @@ static void begin(struct known *k, const char *path)
 	memset(k, 0, sizeof(*k));
 	fixture_create(&k->fixture, path);
 	k->libcxx = fixture_module(&k->fixture, "/usr/lib/libstdc++.so.6", "elf");
+	k->loader = fixture_module(&k->fixture, "/lib64/ld-linux-x86-64.so.2", "none");
 }
 
 /* A process whose peak is the sum of its rows'. */
@@ -348,6 +349,56 @@ void golden_overloads(const char *path)
 		  { .allocations = 1, .allocated_bytes = 100, .peak_blocks = 1, .peak_bytes = 100 },
 		  STACK_COMPLETE },
 	};
+	struct known k;
+	begin(&k, path);
+	add_process(&k, fixture_prog(), rows, COUNT(rows));
+	fixture_finish(&k.fixture);
+}
+
+void golden_pool(const char *path)
+{
+#define START                     \
+ {                                \
+  NULL, NULL, 0x10, LOADER, false \
+ }
+#define INIT                                  \
+ {                                            \
+  "call_init", "dl-init.c", 70, LOADER, false \
+ }
+#define COSTS(bytes)                                                                 \
+ {                                                                                   \
+  .allocations = 1, .allocated_bytes = bytes, .peak_blocks = 1, .peak_bytes = bytes, \
+  .leaked_blocks = 1, .leaked_bytes = bytes                                          \
+ }
+	static const struct row rows[] = {
+		/* It, in a library without names, and where the loader has none either. */
+		{ { START, INIT, { NULL, NULL, 0xa57ba, LIBCXX, false } },
+		  COSTS(72704),
+		  STACK_COMPLETE },
+		{ { START, { "pool::pool()", NULL, 0, LIBCXX, false } },
+		  COSTS(73728),
+		  STACK_COMPLETE },
+		/* Of another size; called by the program; by a thread's start; of another library. */
+		{ { START, INIT, { NULL, NULL, 0xa57bb, LIBCXX, false } },
+		  COSTS(72703),
+		  STACK_COMPLETE },
+		{ { START,
+		    INIT,
+		    { "init", "/src/init.cpp", 3, PROG, false },
+		    { NULL, NULL, 0xa57bc, LIBCXX, false } },
+		  COSTS(72704),
+		  STACK_COMPLETE },
+		{ { { "start_thread", NULL, 0, LIBC, false },
+		    { NULL, NULL, 0xa57bd, LIBCXX, false } },
+		  COSTS(72704),
+		  STACK_COMPLETE },
+		{ { START, INIT, { NULL, NULL, 0xa57be, STRIPPED, false } },
+		  COSTS(72704),
+		  STACK_COMPLETE },
+	};
+#undef START
+#undef INIT
+#undef COSTS
 	struct known k;
 	begin(&k, path);
 	add_process(&k, fixture_prog(), rows, COUNT(rows));

@@ -14,6 +14,8 @@ void golden_sampled(const char *path);
 void golden_recursion(const char *path);
 /* Two functions that are the same without their parameters. */
 void golden_overloads(const char *path);
+/* What libstdc++ allocates for itself, and four that only look like it. */
+void golden_pool(const char *path);
 /* A driver, its two compilers and a linker; the second compiler has the largest heap. */
 void golden_processes(const char *path);
 /* Errors of every kind, under the guard-page allocator. */

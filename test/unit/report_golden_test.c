@@ -45,6 +45,7 @@ static const struct golden_report reports[] = {
 	{ "by-process", golden_processes, { DEFAULTS, .by = REPORT_BY_PROCESS, .all = true } },
 	{ "top-2-full-paths", golden_server, { .top = 2, .frames = 2, .full_paths = true } },
 	{ "full-names", golden_server, { DEFAULTS, .full_names = true } },
+	{ "pool", golden_pool, { DEFAULTS, .sort = REPORT_SORT_LEAKED } },
 	{ "overloads", golden_overloads, { DEFAULTS, .by = REPORT_BY_FUNCTION } },
 	{ "filter", golden_server, { DEFAULTS, .filters = { ONE("function~Buffer") } } },
 	{ "filter-nothing", golden_server, { DEFAULTS, .focus = { ONE("no_such_function") } } },
