@@ -24,7 +24,10 @@ static const struct report_name color_names[] = {
 static const char default_file[] = "memtrack.dat";
 
 /* Recordings hold no such data yet; report_run says so. */
-enum { unrecorded = 1 << REPORT_BY_TAG | 1 << REPORT_BY_THREAD | 1 << REPORT_BY_SIZE };
+enum { unrecorded = 1 << REPORT_BY_THREAD | 1 << REPORT_BY_SIZE };
+
+/* Of --frames: not given. */
+enum { FRAMES_DEFAULT = -1 };
 
 struct options {
 	int sort, by, format, color;
@@ -40,7 +43,7 @@ static const struct opt report_opts[] = {
 	OPT_CHOICE_PARTLY(0, "by", "WHAT", struct options, by, report_by_names, unrecorded,
 			  "what a row stands for"),
 	OPT_REPEAT(0, "filter", "EXPR", struct options, filters,
-		   "keep stacks with a frame matching function~REGEX, file~REGEX or module~REGEX"),
+		   "keep stacks with a frame matching {function,file,module,tag}~REGEX"),
 	OPT_REPEAT(0, "exclude", "EXPR", struct options, excludes, "drop stacks with such a frame"),
 	OPT_REPEAT(0, "focus", "REGEX", struct options, focus, "keep stacks through a function"),
 	OPT_REPEAT(0, "ignore", "REGEX", struct options, ignore, "drop stacks through a function"),

@@ -41,6 +41,7 @@ int filter_add(struct filter_set *set, const char *expression, bool exclude, str
 		[FILTER_FUNCTION] = "function",
 		[FILTER_FILE] = "file",
 		[FILTER_MODULE] = "module",
+		[FILTER_TAG] = "tag",
 	};
 	size_t length = strcspn(expression, "~");
 	if (expression[length] == '~') {
@@ -50,12 +51,9 @@ int filter_add(struct filter_set *set, const char *expression, bool exclude, str
 				return add(set, (enum filter_kind)i, expression + length + 1,
 					   exclude, diag);
 		}
-		if (length == 3 && strncmp(expression, "tag", 3) == 0)
-			return diag_set(diag, -EINVAL,
-					"bad filter '%s': the recording holds no tags", expression);
 	}
 	diag_set(diag, -EINVAL, "bad filter '%s': not of the form KIND~REGEX", expression);
-	diag_hint(diag, "KIND is function, file or module, as in 'function~^parse_'");
+	diag_hint(diag, "KIND is function, file, module or tag, as in 'function~^parse_'");
 	return -EINVAL;
 }
 
@@ -72,6 +70,8 @@ static bool text_matches(struct filter *filter, const struct model *model, uint3
 static bool location_matches(struct filter *filter, const struct model *model,
 			     const struct model_location *location)
 {
+	if (filter->kind == FILTER_TAG)
+		return false; /* recordings hold none */
 	if (filter->kind == FILTER_MODULE)
 		return location->module &&
 		       text_matches(filter, model, model->modules[location->module].path);

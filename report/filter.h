@@ -21,6 +21,7 @@ enum filter_kind {
 	FILTER_FUNCTION,
 	FILTER_FILE,
 	FILTER_MODULE,
+	FILTER_TAG,
 };
 
 struct filter {
@@ -38,7 +39,7 @@ struct filter_set {
 
 /*
  * All zero is the set that passes everything.  `expression` is "function~RE",
- * "file~RE" or "module~RE".
+ * "file~RE", "module~RE" or "tag~RE".
  */
 int filter_add(struct filter_set *set, const char *expression, bool exclude, struct diag *diag)
 	__attribute__((warn_unused_result));

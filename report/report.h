@@ -70,7 +70,8 @@ struct report_options {
 	int top; /* most rows; 0 = all */
 
 	/*
-	 * "function~REGEX", "file~REGEX", "module~REGEX" (POSIX extended).  A
+	 * "function~REGEX", "file~REGEX", "module~REGEX", "tag~REGEX" (POSIX
+	 * extended).  A
 	 * stack is kept when every filter matches one of its frames, and no
 	 * exclude does.
 	 */

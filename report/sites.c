@@ -113,6 +113,8 @@ static struct site make_site(const struct builder *b, uint32_t stack_index)
 		site.module = b->model->processes[stack->process].executable;
 		return site;
 	}
+	if (by == REPORT_BY_TAG)
+		return site; /* all have none */
 	name_site(b, finder_place(&b->table->finder, stack->node), &site);
 	reduce_site(&site, by);
 	if (by == REPORT_BY_STACK)

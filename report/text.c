@@ -250,6 +250,8 @@ struct text_label text_site_label(struct text *t, const struct site *site)
 	enum report_by by = t->report->options->by;
 	if (site->process)
 		return process_label(t, site);
+	if (by == REPORT_BY_TAG)
+		return make_label(t, "(no tag)", "");
 	if (!site->function && !site->module && !site->file && !site->address)
 		return make_label(t, "(no stack known)", "");
 	if (by == REPORT_BY_FILE && site->file)

@@ -37,12 +37,12 @@ static int check_options(const struct report_options *options, const struct repo
 		return diag_set(diag, -EINVAL, "no recording is named");
 	if (options->top < 0 || options->frames < 0 || options->process < 0 || options->pid < 0)
 		return diag_set(diag, -EINVAL, "a number is negative");
-	if (options->by == REPORT_BY_TAG || options->by == REPORT_BY_THREAD ||
-	    options->by == REPORT_BY_SIZE) {
+	if (options->by == REPORT_BY_THREAD || options->by == REPORT_BY_SIZE) {
 		diag_set(diag, -EINVAL, "cannot report by %s: recordings hold no such data",
 			 report_by_names[options->by].name);
-		diag_hint(diag,
-			  "they can be reported by site, stack, function, file, module or process");
+		diag_hint(
+			diag,
+			"they can be reported by site, stack, function, file, module, tag or process");
 		return -EINVAL;
 	}
 	return 0;

@@ -80,6 +80,17 @@ sites_of() {
 	assert_eq "$(jq -c '[.sites[] | .allocations]' out)" "[1012]" "by module"
 }
 
+@test "tags: no stack has one" {
+	record "$B/basic"
+	memtrack 0 report --by tag memtrack.dat
+	assert_match out '^ +1\.9 MiB 100\.0% .* \(no tag\)$'
+	memtrack 0 report --by tag --format json memtrack.dat
+	assert_eq "$(jq -c '[.sites[] | .tag, .function, .allocations, .leaked_bytes]' out)" "[null,null,1012,2010000]" "by tag"
+	assert_eq "$(sites_of --exclude tag~.)" "large small zeroed" "exclude by tag"
+	assert_eq "$(sites_of --filter tag~.)" "" "filter by tag"
+	memtrack 2 report --filter 'tag~(' memtrack.dat
+}
+
 @test "by tag, thread and size" {
 	record "$B/basic"
 	local what

@@ -1198,8 +1198,7 @@ static void test_wrong_options(void **state)
 	expect_wrong(&options, "thread");
 	options.by = REPORT_BY_SIZE;
 	expect_wrong(&options, "size");
-	options.by = REPORT_BY_TAG;
-	expect_wrong(&options, "tag");
+	options.by = REPORT_BY_SITE;
 	options.process = 2;
 	expect_wrong(&options, "no process 2");
 	options.excludes = (struct report_list){ bad_filter, 1 };

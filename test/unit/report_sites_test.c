@@ -486,13 +486,16 @@ static void test_filters(void **state)
 	expect_kept(path, (const char *const[]){ "file~leaf", NULL },
 		    (const char *const[]){ "module~stripped", NULL }, 10);
 	expect_kept(path, (const char *const[]){ "function~nothing", NULL }, NULL, 0);
+	/* No stack has a tag. */
+	expect_kept(path, (const char *const[]){ "tag~.*", NULL }, NULL, 0);
+	expect_kept(path, NULL, (const char *const[]){ "tag~.*", NULL }, 70);
 }
 
 static void test_bad_filters(void **state)
 {
 	(void)state;
 	static const char *const bad[] = { "function~(", "function~[", "main", "colour~red",
-					   "~x",	 "tag~x",      "" };
+					   "~x",	 "tag~(",      "" };
 	struct filter_set set = { 0 };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct diag diag = { 0 };
