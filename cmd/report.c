@@ -4,22 +4,11 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/msg.h"
 #include "cmd/terminal.h"
-
-enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
-
-static const struct report_name color_names[] = {
-	[COLOR_AUTO] = { "auto", "on a terminal, unless NO_COLOR is set" },
-	[COLOR_ALWAYS] = { "always", "also into a file or pipe" },
-	[COLOR_NEVER] = { "never", "not at all" },
-	{ NULL, NULL },
-};
 
 static const char default_file[] = "memtrack.dat";
 
@@ -94,30 +83,12 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->full_names = o->full_names;
 	r->width = terminal_width(STDOUT_FILENO);
 	r->utf8 = terminal_utf8();
-	r->color = o->color == COLOR_ALWAYS ||
-		   (o->color == COLOR_AUTO && terminal_color(STDOUT_FILENO));
+	r->color = color_wanted((enum color)o->color, STDOUT_FILENO);
 }
 
-/* Renders to stdout, or on a terminal for the pager. */
-static int print_report(struct report_options *r, struct diag *diag)
+static int run(void *options, struct diag *diag)
 {
-	const char *pager = pager_command();
-	char *text = NULL;
-	size_t size = 0;
-	int err;
-
-	r->out = pager ? open_memstream(&text, &size) : stdout;
-	if (!r->out)
-		return diag_set(diag, -ENOMEM, "out of memory");
-	err = report_run(r, diag);
-	if (pager) {
-		if (fclose(r->out) != 0 && !err)
-			err = diag_set(diag, -ENOMEM, "out of memory");
-		if (!err && !pager_show(pager, text, size))
-			fwrite(text, 1, size, stdout); /* better than nothing */
-		free(text);
-	}
-	return err;
+	return report_run(options, diag);
 }
 
 static int exit_status(int err, const struct diag *diag)
@@ -146,7 +117,7 @@ static int report_files(struct report_options *r, const struct options *o, int c
 		r->files = (struct report_list){ here, 1 };
 	}
 	fill_options(r, o);
-	return exit_status(print_report(r, &diag), &diag);
+	return exit_status(pager_print(&r->out, run, r, &diag), &diag);
 }
 
 static int cmd_report(int argc, char **argv)

@@ -72,26 +72,9 @@ static char *read_statements(void)
 	return NULL;
 }
 
-/* Into `out`, or on a terminal for the pager. */
-static int print_result(struct sql_options *o, struct diag *diag)
+static int run(void *options, struct diag *diag)
 {
-	const char *pager = pager_command();
-	char *text = NULL;
-	size_t size = 0;
-	int err;
-
-	o->out = pager ? open_memstream(&text, &size) : stdout;
-	if (!o->out)
-		return diag_set(diag, -ENOMEM, "out of memory");
-	err = sql_run(o, diag);
-	if (pager) {
-		if (fclose(o->out) != 0 && !err)
-			err = diag_set(diag, -ENOMEM, "out of memory");
-		if (size && !pager_show(pager, text, size))
-			fwrite(text, 1, size, stdout); /* better than nothing */
-		free(text);
-	}
-	return err;
+	return sql_run(options, diag);
 }
 
 static int run_statements(const char *file, const char *statements, enum sql_format format)
@@ -105,7 +88,7 @@ static int run_statements(const char *file, const char *statements, enum sql_for
 		.utf8 = terminal_utf8(),
 		.width = terminal_width(STDOUT_FILENO),
 	};
-	int err = print_result(&o, &diag);
+	int err = pager_print(&o.out, run, &o, &diag);
 
 	if (err == 0 || err == -EPIPE)
 		return STATUS_GOOD;

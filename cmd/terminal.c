@@ -15,6 +15,18 @@
 #include "cmd/cmd.h"
 #include "cmd/msg.h"
 
+const struct report_name color_names[] = {
+	[COLOR_AUTO] = { "auto", "on a terminal, unless NO_COLOR is set" },
+	[COLOR_ALWAYS] = { "always", "also into a file or pipe" },
+	[COLOR_NEVER] = { "never", "not at all" },
+	{ NULL, NULL },
+};
+
+bool color_wanted(enum color color, int fd)
+{
+	return color == COLOR_ALWAYS || (color == COLOR_AUTO && terminal_color(fd));
+}
+
 bool terminal_color(int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -87,4 +99,27 @@ bool pager_show(const char *command, const char *text, size_t size)
 		return false;
 	}
 	return true;
+}
+
+/* What there is of a result that failed is shown, too: statements before the wrong one have an answer. */
+int pager_print(FILE **out, int (*run)(void *what, struct diag *diag), void *what,
+		struct diag *diag)
+{
+	const char *pager = pager_command();
+	char *text = NULL;
+	size_t size = 0;
+	int error;
+
+	*out = pager ? open_memstream(&text, &size) : stdout;
+	if (!*out)
+		return diag_set(diag, -ENOMEM, "out of memory");
+	error = run(what, diag);
+	if (pager) {
+		if (fclose(*out) != 0 && !error)
+			error = diag_set(diag, -ENOMEM, "out of memory");
+		if (size && !pager_show(pager, text, size))
+			fwrite(text, 1, size, stdout); /* better than nothing */
+		free(text);
+	}
+	return error;
 }

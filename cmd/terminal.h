@@ -8,6 +8,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+#include "report/report.h"
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* What --color takes, indexed by the enum; ended by a NULL name. */
+extern const struct report_name color_names[];
+
+/* Is text on `fd` coloured, by what --color said? */
+bool color_wanted(enum color color, int fd);
 
 /* `fd` is a terminal that shows colour, and NO_COLOR is unset or empty. */
 bool terminal_color(int fd);
@@ -32,5 +43,12 @@ const char *pager_command(void);
  * False, with an error printed, when it could not be run.
  */
 bool pager_show(const char *command, const char *text, size_t size);
+
+/*
+ * Sets *out to stdout, or to what is shown by the pager in the end, and has run(what) write there.
+ * Returns its result.
+ */
+int pager_print(FILE **out, int (*run)(void *what, struct diag *diag), void *what,
+		struct diag *diag) __attribute__((warn_unused_result));
 
 #endif
