@@ -63,7 +63,7 @@ OPERATORS_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-operators.so -Wl,
 # -- sources ----------------------------------------------------------------------------------------
 
 CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.c terminal.c run.c report.c sql.c recover.c \
-	channels.c malloc.c session.c program.c launch.c watch.c image.c image_read.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c error_watch.c notes.c \
+	channels.c malloc.c session.c program.c launch.c watch.c image.c image_read.c image_sums.c image_parts.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c error_watch.c notes.c \
 	symbols.c finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
 	costs.c errors.c recording.c recording_sites.c recording_file.c recording_write.c recording_read.c model.c model_code.c model_stacks.c model_process.c model_errors.c site_finder.c sites.c rows.c text.c \
@@ -73,14 +73,14 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
 ALLOCATOR_SOURCES := $(addprefix allocators/, allocators.c find.c library.c stomp_options.c)
-AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c sample.c threads.c counters.c \
+AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c sample.c threads.c thread_names.c counters.c \
 	peak.c blocks.c stack_cache.c stack_walk.c stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c \
 	eh_frame.c modules.c unloading.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
 
 # The guard-page allocator, and the agent's parts that it records stacks with.
 STOMP_SOURCES := $(addprefix allocators/stomp/, hooks.c start.c options.c choice.c guard.c arena.c heap.c canary.c stacks.c \
 	errors.c print.c fault.c limits.c)
-STOMP_PARTS := $(addprefix agent/, initial.c real.c threads.c peak.c counters.c sample.c blocks.c stack_cache.c stack_walk.c \
+STOMP_PARTS := $(addprefix agent/, initial.c real.c threads.c thread_names.c peak.c counters.c sample.c blocks.c stack_cache.c stack_walk.c \
 	stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c eh_frame.c modules.c unloading.c segment.c \
 	rt/sys.c rt/mem.c rt/lock.c)
 

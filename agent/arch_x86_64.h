@@ -21,6 +21,9 @@ static inline uintptr_t arch_thread_pointer(void)
 	return p;
 }
 
+/* Where glibc keeps the kernel's number of a thread, from the thread pointer on.  Nobody promises that: look before use. */
+enum { ARCH_TID_AT = 0x2d0 };
+
 static inline void arch_pause(void)
 {
 	__asm__ volatile("pause" : : : "memory");

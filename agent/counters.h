@@ -19,6 +19,12 @@ static inline struct seg_counter *counter_of(struct shard *shard, uint32_t *node
 	return __builtin_expect(last && last->node == *node, 1) ? last : counter_find(shard, node);
 }
 
+/* The shard's counter for blocks of a size. */
+static inline struct seg_counter *counter_of_size(struct shard *shard, uint64_t size)
+{
+	return &shard->counts->sizes[seg_size_index(size)];
+}
+
 /* The variances of one of the shard's counters, in a sampled recording; NULL: there was no room. */
 struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter);
 

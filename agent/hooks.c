@@ -18,6 +18,7 @@
 #include "agent/record.h"
 #include "agent/rt/mem.h"
 #include "agent/sample.h"
+#include "agent/thread_names.h"
 #include "agent/threads.h"
 #include "agent/unloading.h"
 
@@ -40,6 +41,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t size);
 size_t malloc_usable_size(void *block);
 int dlclose(void *handle);
 int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+int pthread_setname_np(unsigned long thread, const char *name);
 
 static inline size_t at_least_a_granule(size_t size)
 {
@@ -313,11 +315,27 @@ HOOK int dlclose(void *handle)
 /* Strict seccomp takes the cycle counter away, and so may PR_SET_TSC: reading it would be fatal from then on. */
 HOOK int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
+	int result;
+
 	agent_is_on(); /* looks up the real one, if nothing did so far */
 	if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 	    (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
 		peak_without_clock = 1;
-	return real.prctl(option, a, b, c, d);
+	result = real.prctl(option, a, b, c, d);
+	if (option == PR_SET_NAME && result == 0)
+		thread_names_set_own((const char *)a);
+	return result;
+}
+
+HOOK int pthread_setname_np(unsigned long thread, const char *name)
+{
+	int error;
+
+	agent_is_on();
+	error = real.set_name ? real.set_name(thread, name) : ENOSYS;
+	if (!error)
+		thread_names_set(thread, name);
+	return error;
 }
 
 /*

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define SEG_MAGIC	   0x3130474553544d4dull /* "MMTSEG01" */
-#define SEG_LAYOUT_VERSION 3u
+#define SEG_LAYOUT_VERSION 4u
 
 /* The variable by which the agent finds its session: "OPTIONS:DIRECTORY".  OPTIONS is a comma list of key=number
  * (depth, buckets, follow: record forked children, only: the one pid to record, sample: see sample_mean); the directory is
@@ -103,12 +103,27 @@ struct seg_variance {
 
 #define SEG_COUNTER_FIRST  32u
 #define SEG_COUNTER_CHUNKS 24
-/* One for each thread alive at a time; taken over by later threads. */
+
+/* Counters by the size of the blocks, as asked for, under the highest bit of size - 1: 2 for 1 to 8 bytes, 3 to 16, 4 to 32,
+ * and so on; the last for 0. */
+#define SEG_SIZES      64u
+#define SEG_SIZE_FIRST 2u
+static inline unsigned seg_size_index(uint64_t size)
+{
+	return 63u ^ (unsigned)__builtin_clzll((size - 1) | 7);
+}
+
+/* The first SEG_OWN_SHARDS threads have one each, and so has each thread alive at a time; taken over by later threads. */
+#define SEG_OWN_SHARDS 32u
+#define SEG_NAME_SIZE  16 /* of a thread's name, with its end; as the kernel has it */
 struct seg_shard {
 	uint32_t held; /* 1 while a thread has it */
 	uint32_t counter_count;
-	int64_t live_bytes, live_blocks; /* net of all that was counted here: may be negative */
-	int64_t published;		 /* the part of live_bytes that is in the common total */
+	int64_t live_bytes; /* net of all that was counted here: may be negative */
+	int64_t published;  /* the part of live_bytes that is in the common total */
+	uint32_t holders;   /* threads that had it; 0: it was only borrowed, or see `inherited` */
+	uint32_t tid;	    /* of the last of them; 0 unknown */
+	uint64_t name[SEG_NAME_SIZE / 8]; /* that it gave itself or was given; 0 unknown */
 	uint64_t chunks[SEG_COUNTER_CHUNKS];
 	struct seg_counter none; /* events whose stack could not be recorded */
 	/* Sampled recordings only: of struct seg_variance, one for each counter, under the same index. */
@@ -117,6 +132,8 @@ struct seg_shard {
 	uint32_t
 		inherited; /* 1: its allocations are blocks that lived when this process was forked */
 	uint32_t reserved;
+	uint64_t size_variances; /* offset of SEG_SIZES records of struct seg_variance; 0: none */
+	struct seg_counter sizes[SEG_SIZES]; /* every event once more; their `node` is 0 */
 };
 
 /* Why something is not in the counters, or not as it should be. */
@@ -258,7 +275,7 @@ static_assert(sizeof(struct seg_module) == 80, "module");
 static_assert(sizeof(struct seg_counter) == 72, "counter");
 static_assert(sizeof(struct seg_variance) == 64, "variance");
 static_assert(sizeof(struct seg_bad_free) == 48, "bad free");
-static_assert(sizeof(struct seg_shard) == 560, "shard");
+static_assert(sizeof(struct seg_shard) == 584 + 72 * SEG_SIZES, "shard");
 static_assert(offsetof(struct seg_header, packed) % 16 == 0, "cmpxchg16b needs alignment");
 static_assert(sizeof(struct seg_header) <= 2048, "header");
 

@@ -20,6 +20,7 @@
 #include "agent/segment.h"
 #include "agent/stack_cache.h"
 #include "agent/stack_tree.h"
+#include "agent/thread_names.h"
 #include "agent/threads.h"
 
 #ifndef MADV_WIPEONFORK
@@ -228,6 +229,7 @@ static bool start_parts(void)
 	store_paths();
 	store_arguments();
 	threads_start();
+	thread_names_start();
 	return true;
 }
 
@@ -307,6 +309,7 @@ static bool restart_parts(struct seg_header *parent)
 	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) || !modules_inherit() ||
 	    !inherit_blocks())
 		return false;
+	thread_names_restart();
 	inherit_texts(parent);
 	return true;
 }

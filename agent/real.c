@@ -102,6 +102,7 @@ void real_resolve(void)
 	RESOLVE(find_object, "_dl_find_object");
 	RESOLVE(key_create, "pthread_key_create");
 	RESOLVE(key_set, "pthread_setspecific");
+	RESOLVE(set_name, "pthread_setname_np");
 	*(void **)(void *)&real_dlopen = next("dlopen");
 	note_hooks();
 	dlerror(); /* a failed look-up must not become the program's first error message */

@@ -37,6 +37,7 @@ struct real_functions {
 	int (*find_object)(void *, struct dl_find_object *);
 	int (*key_create)(unsigned int *, void (*)(void *));
 	int (*key_set)(unsigned int, const void *);
+	int (*set_name)(uintptr_t thread, const char *name);
 };
 
 extern HIDDEN struct real_functions real;

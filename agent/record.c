@@ -16,17 +16,31 @@
 #define FLAT  static inline __attribute__((always_inline))
 #define APART __attribute__((noinline, cold)) static
 
-FLAT void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
+FLAT void count_free_in(struct seg_counter *counter, uint32_t epoch, uint64_t size, bool temporary,
+			bool by_realloc)
 {
-	uint32_t node = b->node;
-	struct seg_counter *counter = counter_of(shard, &node);
-
-	counter_stamp(counter, peak_change(shard->counts, -(int64_t)b->size));
+	counter_stamp(counter, epoch);
 	counter->frees++;
-	counter->freed_bytes += b->size;
+	counter->freed_bytes += size;
 	counter->temporary += temporary;
 	counter->reallocations += by_realloc;
-	shard->counts->live_blocks--;
+}
+
+FLAT void count_alloc_in(struct seg_counter *counter, uint32_t epoch, uint64_t size)
+{
+	counter_stamp(counter, epoch);
+	counter->allocations++;
+	counter->bytes += size;
+}
+
+FLAT void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
+{
+	uint32_t node = b->node, epoch;
+	struct seg_counter *counter = counter_of(shard, &node);
+
+	epoch = peak_change(shard->counts, -(int64_t)b->size);
+	count_free_in(counter, epoch, b->size, temporary, by_realloc);
+	count_free_in(counter_of_size(shard, b->size), epoch, b->size, temporary, by_realloc);
 }
 
 /* The block's address was given out while it counted as live: its free went past us. */
@@ -41,6 +55,7 @@ FLAT void add_alloc(struct shard *shard, const void *block, uint64_t *entry, uin
 {
 	struct seg_counter *counter = counter_of(shard, &node);
 	struct block former;
+	uint32_t epoch;
 
 	if (!block_put_at(entry, block, node, size, &former))
 		segment_drop(SEG_UNTRACKED_BLOCKS, 1);
@@ -48,10 +63,9 @@ FLAT void add_alloc(struct shard *shard, const void *block, uint64_t *entry, uin
 		add_unseen_free(shard, &former);
 		counter = counter_of(shard, &node);
 	}
-	counter_stamp(counter, peak_change(shard->counts, (int64_t)size));
-	counter->allocations++;
-	counter->bytes += size;
-	shard->counts->live_blocks++;
+	epoch = peak_change(shard->counts, (int64_t)size);
+	count_alloc_in(counter, epoch, size);
+	count_alloc_in(counter_of_size(shard, size), epoch, size);
 	thread_self.last = block;
 }
 
@@ -150,16 +164,13 @@ void record_early_free(const void *block, const uintptr_t *frame)
 void record_inherited(struct shard *shard, const struct block *b)
 {
 	uint32_t node = b->node;
-	struct seg_counter *counter;
 
 	if (sample_mean) {
 		record_sampled_inherited(shard, b);
 		return;
 	}
-	counter = counter_of(shard, &node);
-	counter->allocations++;
-	counter->bytes += b->size;
-	shard->counts->live_blocks++;
+	count_alloc_in(counter_of(shard, &node), 0, b->size);
+	count_alloc_in(counter_of_size(shard, b->size), 0, b->size);
 	shard->counts->live_bytes += (int64_t)b->size;
 }
 

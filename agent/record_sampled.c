@@ -25,68 +25,106 @@ static bool is_hit(size_t size)
 	return true;
 }
 
-/* Before a change: saves the live variances with the live values. */
-static void stamp(struct seg_counter *counter, struct seg_variance *v, uint32_t epoch)
+/* A counter and its variances; NULL: there was no room for these. */
+struct place {
+	struct seg_counter *counter;
+	struct seg_variance *variance;
+};
+
+static struct place place_of(struct shard *shard, uint32_t node)
 {
-	if (v && counter->epoch != epoch) {
+	struct seg_counter *counter = counter_of(shard, &node);
+
+	return (struct place){ counter, counter_variance(shard, counter) };
+}
+
+static struct place place_of_size(struct shard *shard, uint64_t size)
+{
+	return (struct place){ counter_of_size(shard, size),
+			       shard->size_variances ? &shard->size_variances[seg_size_index(size)]
+						     : NULL };
+}
+
+/* Before a change: saves the live variances with the live values. */
+static void stamp(struct place p, uint32_t epoch)
+{
+	struct seg_variance *v = p.variance;
+
+	if (v && p.counter->epoch != epoch) {
 		v->peak_blocks = v->allocations - v->frees;
 		v->peak_bytes = v->bytes - v->freed_bytes;
 	}
-	counter_stamp(counter, epoch);
+	counter_stamp(p.counter, epoch);
+}
+
+static void count_free_in(struct place p, const struct sample_weight *w, bool temporary,
+			  bool by_realloc)
+{
+	struct seg_variance *v = p.variance;
+
+	p.counter->frees += w->blocks;
+	p.counter->freed_bytes += w->bytes;
+	p.counter->temporary += temporary ? w->blocks : 0;
+	p.counter->reallocations += by_realloc ? w->blocks : 0;
+	if (!v)
+		return;
+	v->frees += w->blocks_variance;
+	v->freed_bytes += w->bytes_variance;
+	v->temporary += temporary ? w->blocks_variance : 0;
+	v->reallocations += by_realloc ? w->blocks_variance : 0;
 }
 
 static void add_free(struct shard *shard, const struct block *b, bool temporary, bool by_realloc)
 {
 	struct sample_weight w = sample_weigh(b->size);
-	uint32_t node = b->node;
-	struct seg_counter *counter = counter_of(shard, &node);
-	struct seg_variance *v = counter_variance(shard, counter);
+	struct place places[] = { place_of(shard, b->node), place_of_size(shard, b->size) };
+	uint32_t epoch = peak_change(shard->counts, -(int64_t)w.bytes);
 
-	stamp(counter, v, peak_change(shard->counts, -(int64_t)w.bytes));
-	counter->frees += w.blocks;
-	counter->freed_bytes += w.bytes;
-	counter->temporary += temporary ? w.blocks : 0;
-	counter->reallocations += by_realloc ? w.blocks : 0;
-	shard->counts->live_blocks -= (int64_t)w.blocks;
-	if (!v)
-		return;
-	v->frees += w.blocks_variance;
-	v->freed_bytes += w.bytes_variance;
-	v->temporary += temporary ? w.blocks_variance : 0;
-	v->reallocations += by_realloc ? w.blocks_variance : 0;
+	for (unsigned i = 0; i < 2; i++) {
+		stamp(places[i], epoch);
+		count_free_in(places[i], &w, temporary, by_realloc);
+	}
 }
 
-static void add_to(struct shard *shard, struct seg_counter *counter, const struct sample_weight *w)
+static void count_alloc_in(struct place p, const struct sample_weight *w)
 {
-	struct seg_variance *v = counter_variance(shard, counter);
+	struct seg_variance *v = p.variance;
 
-	counter->allocations += w->blocks;
-	counter->bytes += w->bytes;
-	shard->counts->live_blocks += (int64_t)w->blocks;
+	p.counter->allocations += w->blocks;
+	p.counter->bytes += w->bytes;
 	if (!v)
 		return;
 	v->allocations += w->blocks_variance;
 	v->bytes += w->bytes_variance;
 }
 
+/* A block that was there from the start of the process, or that it allocated in `epoch`. */
+static void add_block(struct shard *shard, uint32_t node, uint64_t size,
+		      const struct sample_weight *w, uint32_t epoch)
+{
+	struct place places[] = { place_of(shard, node), place_of_size(shard, size) };
+
+	for (unsigned i = 0; i < 2; i++) {
+		stamp(places[i], epoch);
+		count_alloc_in(places[i], w);
+	}
+}
+
 static void add_alloc(struct shard *shard, const void *block, uint32_t node, size_t size)
 {
 	struct sample_weight w = sample_weigh(size);
-	struct seg_counter *counter = counter_of(shard, &node);
 	struct block former;
 
+	counter_of(shard, &node); /* without room for one, the block is of no stack */
 	if (!block_put(block, node, size, &former))
 		segment_drop(SEG_UNTRACKED_BLOCKS, 1);
 	if (former.state == BLOCK_LIVE) {
 		segment_drop(SEG_UNSEEN_FREES, 1);
 		add_free(shard, &former, false, false);
 		sample_filter_remove(block);
-		counter = counter_of(shard, &node);
 	}
 	sample_filter_add(block);
-	stamp(counter, counter_variance(shard, counter),
-	      peak_change(shard->counts, (int64_t)w.bytes));
-	add_to(shard, counter, &w);
+	add_block(shard, node, size, &w, peak_change(shard->counts, (int64_t)w.bytes));
 	thread_self.last = block;
 	thread_self.sample_last = thread_self.sample_left;
 }
@@ -128,9 +166,8 @@ void record_sampled_early(const void *block, size_t size, uintptr_t caller)
 void record_sampled_inherited(struct shard *shard, const struct block *b)
 {
 	struct sample_weight w = sample_weigh(b->size);
-	uint32_t node = b->node;
 
-	add_to(shard, counter_of(shard, &node), &w);
+	add_block(shard, b->node, b->size, &w, 0);
 	shard->counts->live_bytes += (int64_t)w.bytes;
 }
 

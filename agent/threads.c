@@ -7,7 +7,9 @@
 #include "agent/peak.h"
 #include "agent/real.h"
 #include "agent/rt/sys.h"
+#include "agent/sample.h"
 #include "agent/segment.h"
+#include "agent/thread_names.h"
 
 enum {
 	FIRST_SLOTS = 128, /* of a counter look-up table */
@@ -19,8 +21,8 @@ __thread struct thread thread_self;
 
 uint32_t thread_image = 1;
 static struct shard **shards[SEG_SHARD_CHUNKS]; /* by index */
-static uint64_t
-	free_list; /* low half: index + 1 of the first free shard; high half: changes, against ABA */
+/* Shards without a holder.  Low half: index + 1 of the first; high half: changes, against ABA. */
+static uint64_t free_list, lent_list;
 static unsigned end_key;
 static bool has_end_key;
 
@@ -31,9 +33,9 @@ static struct shard **shard_at(uint32_t index)
 	return &shards[place.chunk][place.position];
 }
 
-static struct shard *pop_free(void)
+static struct shard *pop(uint64_t *list)
 {
-	uint64_t head = __atomic_load_n(&free_list, __ATOMIC_ACQUIRE), next;
+	uint64_t head = __atomic_load_n(list, __ATOMIC_ACQUIRE), next;
 	struct shard *shard;
 
 	do {
@@ -41,19 +43,19 @@ static struct shard *pop_free(void)
 			return NULL;
 		shard = *shard_at((uint32_t)head - 1);
 		next = ((head >> 32) + 1) << 32 | shard->next_free;
-	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL,
+	} while (!__atomic_compare_exchange_n(list, &head, next, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
 	return shard;
 }
 
-static void push_free(struct shard *shard)
+static void push(uint64_t *list, struct shard *shard)
 {
-	uint64_t head = __atomic_load_n(&free_list, __ATOMIC_RELAXED), next;
+	uint64_t head = __atomic_load_n(list, __ATOMIC_RELAXED), next;
 
 	do {
 		shard->next_free = (uint32_t)head;
 		next = ((head >> 32) + 1) << 32 | (shard->index + 1);
-	} while (!__atomic_compare_exchange_n(&free_list, &head, next, false, __ATOMIC_ACQ_REL,
+	} while (!__atomic_compare_exchange_n(list, &head, next, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 }
 
@@ -71,13 +73,20 @@ static struct seg_shard *new_record(uint32_t index)
 			shards[place.chunk] = rt_map(count * sizeof(struct shard *));
 		if (!shards[place.chunk])
 			return NULL;
-		records = segment_alloc(count * sizeof(*records), count * sizeof(*records),
-					&segment->shard_chunks[place.chunk]);
-		return records;
+		return segment_alloc(count * sizeof(*records), sizeof(*records),
+				     &segment->shard_chunks[place.chunk]);
 	}
 	/* The first of the chunk knows where it begins. */
-	records = shards[place.chunk][0]->counts;
-	return &records[place.position];
+	records = &shards[place.chunk][0]->counts[place.position];
+	return segment_back(records, sizeof(*records)) ? records : NULL;
+}
+
+static void add_size_variances(struct shard *shard)
+{
+	const size_t size = SEG_SIZES * sizeof(struct seg_variance);
+
+	if (sample_mean)
+		shard->size_variances = segment_alloc(size, size, &shard->counts->size_variances);
 }
 
 /* The first shard's account becomes the common one.  Its owner may be at work: wait for the end of that event. */
@@ -108,6 +117,7 @@ struct shard *shard_new(void)
 	shard->counts = new_record(index);
 	if (shard->counts) {
 		shard->index = index;
+		add_size_variances(shard);
 		*shard_at(index) = shard;
 		__atomic_store_n(&segment->shard_count, index + 1, __ATOMIC_RELEASE);
 		if (index == 1 && !segment->several)
@@ -121,12 +131,8 @@ fail:
 	return NULL;
 }
 
-static struct shard *acquire(void)
+static struct shard *begin_use(struct shard *shard)
 {
-	struct shard *shard = pop_free();
-
-	if (!shard)
-		shard = shard_new();
 	if (!shard)
 		return NULL;
 	stack_cache_reset(&shard->stacks);
@@ -134,12 +140,36 @@ static struct shard *acquire(void)
 	return shard;
 }
 
+/* For a new thread: as long as there are few, a new one. */
+static struct shard *acquire(void)
+{
+	struct shard *shard = NULL;
+
+	if (__atomic_load_n(&segment->shard_count, __ATOMIC_RELAXED) < SEG_OWN_SHARDS)
+		shard = shard_new();
+	if (!shard)
+		shard = pop(&free_list);
+	return begin_use(shard ? shard : shard_new());
+}
+
+static struct shard *borrow(void)
+{
+	struct shard *shard = pop(&lent_list);
+
+	if (!shard) {
+		shard = shard_new();
+		if (shard)
+			shard->is_lent = true;
+	}
+	return begin_use(shard ? shard : pop(&free_list));
+}
+
 void shard_give_back(struct shard *shard)
 {
 	peak_settle(shard->counts);
 	shard->owner = NULL;
 	__atomic_store_n(&shard->counts->held, 0, __ATOMIC_RELAXED);
-	push_free(shard);
+	push(shard->is_lent ? &lent_list : &free_list, shard);
 }
 
 /* A thread's end, as seen by a pthread key.  Other keys' destructors may run after this one and allocate: stay until
@@ -188,6 +218,7 @@ static struct shard *take_own(struct thread *t, uintptr_t frame)
 	}
 	shard->owner = t;
 	t->shard = shard;
+	thread_names_note(t, shard);
 	__atomic_fetch_add(&segment->thread_count, 1, __ATOMIC_RELAXED);
 	peak_set_holders(1);
 	if (has_end_key)
@@ -211,7 +242,10 @@ struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed)
 	struct shard *shard;
 
 	if (t->image != thread_image) {
-		*t = (struct thread){ .image = thread_image, .last = t->last, .ended = t->ended };
+		*t = (struct thread){ .image = thread_image,
+				      .last = t->last,
+				      .ended = t->ended,
+				      .name = { t->name[0], t->name[1] } };
 		/* The thread that forked keeps what it set for its end. */
 	}
 	if (t->busy && t->shard && is_stale(t, frame)) {
@@ -225,7 +259,7 @@ struct shard *shard_enter_slowly(uintptr_t frame, bool *borrowed)
 		t->busy = frame;
 		return t->shard;
 	}
-	shard = acquire();
+	shard = borrow();
 	*borrowed = shard != NULL;
 	if (shard)
 		segment_drop(SEG_SECONDARY, 1);
@@ -240,7 +274,7 @@ void threads_start(void)
 void threads_forget(void)
 {
 	thread_image++;
-	free_list = 0;
+	free_list = lent_list = 0;
 	for (unsigned i = 0; i < SEG_SHARD_CHUNKS; i++)
 		shards[i] = NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads and shards.  A thread takes a shard (counters in the segment, caches in private memory) at its first event and
- * gives it back when it ends; a later thread takes it over, counts included.  Events that find the thread's own
- * shard in use (a signal handler that interrupted a hook) or already given back (late destructors) borrow
- * another one for the time of the event.
+ * gives it back when it ends.  The first threads get a new one each, so that their costs can be told apart; a later one
+ * takes over what another gave back, counts included.  Events that find the thread's own shard in use (a signal handler
+ * that interrupted a hook) or already given back (late destructors) borrow one that no thread has for its own.
  */
 #ifndef MEMTRACK_AGENT_THREADS_H
 #define MEMTRACK_AGENT_THREADS_H
@@ -26,8 +26,10 @@ struct shard {
 	struct seg_counter *chunks[SEG_COUNTER_CHUNKS];
 	struct seg_variance *variance_chunks[SEG_COUNTER_CHUNKS];
 	struct stack_cache stacks;
-	struct thread *owner; /* who holds it; NULL when free or borrowed */
+	struct seg_variance *size_variances; /* NULL: not sampled, or no room */
+	struct thread *owner;		     /* who holds it; NULL when free or borrowed */
 	uint32_t index;
+	bool is_lent;	    /* made to be borrowed, and never a thread's own */
 	uint32_t next_free; /* index + 1 of the next in the list of free shards */
 };
 
@@ -49,6 +51,7 @@ struct thread {
 		image; /* serial number of the process image the shard belongs to: another one in a forked child */
 	uint32_t destructor_rounds;
 	bool ended;
+	uint64_t name[SEG_NAME_SIZE / 8]; /* see thread_names.h; 0 unknown */
 };
 _Static_assert(sizeof(struct thread) <= 256, "glibc keeps little room for libraries loaded late");
 

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/image_parts.h"
 #include "cmd/image_private.h"
+#include "cmd/image_sums.h"
 
 enum {
 	MOST_MODULES = 1 << 16,
@@ -32,45 +34,20 @@ int image_read_header(struct image_source source, struct seg_header *header, str
 	return 0;
 }
 
-/* Sums of hostile figures may wrap around. */
-static void add(int64_t *sum, int64_t value)
-{
-	*sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
-}
-
-/* Estimated numbers of blocks are in small units.  What is rounded off is carried on to the next number: from a first
- * *carry at random (at least minus half a block, and less than half a one), neither a single number nor their sum is
- * biased; the sum is off by less than one.  Whole numbers stay what they are. */
-static int64_t whole_blocks(uint64_t units, int64_t *carry)
-{
-	const int64_t half = 1 << (SEG_SAMPLE_BITS - 1);
-	uint64_t sum = units + (uint64_t)(*carry + half);
-
-	*carry = (int64_t)(sum & (2 * half - 1)) - half;
-	return (int64_t)sum >> SEG_SAMPLE_BITS;
-}
-
 struct image_totals image_read_totals(struct image_source source, const struct seg_header *header)
 {
 	struct image_totals totals = { 0, 0 };
 	struct seg_shard shard;
 
-	for (uint32_t i = 0;
-	     i < at_most(header->shard_count,
-			 records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
-	     i++) {
-		struct seg_place place = seg_chunk_of(i, SEG_SHARD_FIRST);
-
-		if (place.chunk >= SEG_SHARD_CHUNKS || !header->shard_chunks[place.chunk] ||
-		    !read_at(source,
-			     header->shard_chunks[place.chunk] + place.position * sizeof(shard),
-			     &shard, sizeof(shard)))
-			continue;
-		add(&totals.bytes, shard.live_bytes);
-		add(&totals.blocks, shard.live_blocks);
+	for (uint32_t i = 0; i < image_shard_count(source, header); i++) {
+		image_read_shard(source, header, i, &shard);
+		add_wrapping(&totals.bytes, shard.live_bytes);
+		for (uint32_t k = SEG_SIZE_FIRST; k < SEG_SIZES; k++)
+			add_wrapping(&totals.blocks,
+				     (int64_t)(shard.sizes[k].allocations - shard.sizes[k].frees));
 	}
 	if (header->sample_mean)
-		totals.blocks = whole_blocks((uint64_t)totals.blocks, &(int64_t){ 0 });
+		totals.blocks = image_whole_blocks((uint64_t)totals.blocks, &(int64_t){ 0 });
 	return totals;
 }
 
@@ -206,68 +183,10 @@ static int read_nodes(struct image_source source, struct image *image, struct di
 	return 0;
 }
 
-struct peak_rule {
-	uint32_t epoch;
-	bool at_max;
-};
-
-/* Has the counter changed since the maximum?  Then it has kept what it was. */
-static bool is_saved(const struct seg_counter *c, struct peak_rule peak)
-{
-	return !peak.at_max && c->epoch == peak.epoch;
-}
-
-static void add_counter(struct image_cost *cost, const struct seg_counter *c,
-			const struct seg_shard *shard, struct peak_rule peak)
-{
-	int64_t live_blocks = (int64_t)(c->allocations - c->frees);
-	int64_t live_bytes = (int64_t)(c->bytes - c->freed_bytes);
-	bool saved = is_saved(c, peak);
-
-	if (!shard->inherited) {
-		cost->allocations += c->allocations;
-		cost->bytes += c->bytes;
-	}
-	cost->frees += c->frees;
-	cost->freed_bytes += c->freed_bytes;
-	cost->temporary += c->temporary;
-	cost->reallocations += c->reallocations;
-	add(&cost->live_blocks, live_blocks);
-	add(&cost->live_bytes, live_bytes);
-	add(&cost->peak_blocks, saved ? c->peak_blocks : live_blocks);
-	add(&cost->peak_bytes, saved ? c->peak_bytes : live_bytes);
-}
-
-/* Sums of variances in the units of the segment.  They wrap around, as the differences do that they are made of. */
-struct variance_sums {
-	uint64_t allocations, bytes, frees, freed_bytes, temporary, reallocations;
-	uint64_t live_blocks, live_bytes, peak_blocks, peak_bytes;
-};
-
-static void add_variances(struct variance_sums *sums, const struct seg_variance *v, bool inherited,
-			  bool saved)
-{
-	uint64_t live_blocks = v->allocations - v->frees, live_bytes = v->bytes - v->freed_bytes;
-
-	if (!inherited) {
-		sums->allocations += v->allocations;
-		sums->bytes += v->bytes;
-	}
-	sums->frees += v->frees;
-	sums->freed_bytes += v->freed_bytes;
-	sums->temporary += v->temporary;
-	sums->reallocations += v->reallocations;
-	sums->live_blocks += live_blocks;
-	sums->live_bytes += live_bytes;
-	sums->peak_blocks += saved ? v->peak_blocks : live_blocks;
-	sums->peak_bytes += saved ? v->peak_bytes : live_bytes;
-}
-
 /* What is done with each counter of a shard. */
 struct costs_pass {
-	struct image *image;
-	struct variance_sums *variances; /* of each of the costs; NULL: not sampled */
-	uint32_t *place; /* by node: 1 + its index in the costs, once that is known */
+	struct image_sums sums;
+	uint32_t *place; /* by node: 1 + its index in the sums, once that is known */
 	uint32_t nodes;
 	struct peak_rule peak;
 	void (*take)(struct costs_pass *pass, const struct seg_counter *counter,
@@ -289,7 +208,7 @@ static void take_shard(struct costs_pass *pass, struct image_source source,
 	for (uint32_t from = 0, n; from < count; from += n) {
 		n = at_most(count - from, COUNTERS_AT_ONCE);
 		read_records(source, records, from, n, counters);
-		if (pass->variances)
+		if (pass->sums.variances)
 			read_records(source, variance_records, from, n, variances);
 		for (uint32_t i = 0; i < n; i++)
 			if (counters[i].node >= SEG_FIRST_NODE && counters[i].node < pass->nodes)
@@ -305,16 +224,6 @@ static void mark_node(struct costs_pass *pass, const struct seg_counter *counter
 	pass->place[counter->node] = 1;
 }
 
-/* `at`: index in the costs. */
-static void add_at(struct costs_pass *pass, uint32_t at, const struct seg_counter *counter,
-		   const struct seg_variance *variance, const struct seg_shard *shard)
-{
-	add_counter(&pass->image->costs[at], counter, shard, pass->peak);
-	if (pass->variances)
-		add_variances(&pass->variances[at], variance, shard->inherited,
-			      is_saved(counter, pass->peak));
-}
-
 /* A node without a place: its first counter came after the nodes were marked; that process still runs. */
 static void sum_counter(struct costs_pass *pass, const struct seg_counter *counter,
 			const struct seg_variance *variance, const struct seg_shard *shard)
@@ -322,169 +231,84 @@ static void sum_counter(struct costs_pass *pass, const struct seg_counter *count
 	uint32_t place = pass->place[counter->node];
 
 	if (place)
-		add_at(pass, place - 1, counter, variance, shard);
+		image_sums_add(&pass->sums, place - 1, counter, variance, shard, pass->peak);
 }
 
 /* Makes room for the costs of the nodes that are marked, in the order of the nodes. */
-static int place_costs(struct costs_pass *pass)
+static int place_costs(struct costs_pass *pass, const struct seg_header *header)
 {
-	struct image *image = pass->image;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < pass->nodes; i++)
 		if (pass->place[i])
 			pass->place[i] = ++count;
-	image->costs = calloc(count + 1ul, sizeof(*image->costs));
-	if (image->header.sample_mean)
-		pass->variances = calloc(count + 1ul, sizeof(*pass->variances));
-	if (!image->costs || (image->header.sample_mean && !pass->variances))
+	if (image_sums_init(&pass->sums, count, header) < 0)
 		return -ENOMEM;
-	image->cost_count = count;
 	for (uint32_t i = 0; i < pass->nodes; i++)
 		if (pass->place[i])
-			image->costs[pass->place[i] - 1].node = i;
+			pass->sums.costs[pass->place[i] - 1].node = i;
 	return 0;
 }
 
 /* Counters are read twice, so that only nodes with costs take memory: most nodes are but the way to others. */
 static int sum_shards(struct costs_pass *pass, struct image_source source,
-		      const struct seg_shard *shards, uint32_t count)
+		      const struct seg_header *header, const struct seg_shard *shards,
+		      uint32_t count)
 {
 	pass->place[SEG_UNATTRIBUTED] = 1;
 	pass->take = mark_node;
 	for (uint32_t i = 0; i < count; i++)
 		take_shard(pass, source, &shards[i]);
-	if (place_costs(pass) < 0)
+	if (place_costs(pass, header) < 0)
 		return -ENOMEM;
 	pass->take = sum_counter;
 	for (uint32_t i = 0; i < count; i++) {
 		take_shard(pass, source, &shards[i]);
-		add_at(pass, pass->place[SEG_UNATTRIBUTED] - 1, &shards[i].none,
-		       &shards[i].none_variance, &shards[i]);
+		image_sums_add(&pass->sums, pass->place[SEG_UNATTRIBUTED] - 1, &shards[i].none,
+			       &shards[i].none_variance, &shards[i], pass->peak);
 	}
 	return 0;
 }
 
-/* From the segment's units to blocks.  By what is rounded first is up to chance, which is drawn from what tells images
- * apart: the same segment gives the same figures. */
-static void round_blocks(struct image *image)
-{
-	int64_t carry[6];
-
-	for (unsigned i = 0; i < 6; i++)
-		carry[i] = (int64_t)((image->header.image + i) * 0x9e3779b97f4a7c15u >>
-				     (64 - SEG_SAMPLE_BITS)) -
-			   (1 << (SEG_SAMPLE_BITS - 1));
-	for (size_t i = 0; i < image->cost_count; i++) {
-		struct image_cost *c = &image->costs[i];
-
-		c->allocations = (uint64_t)whole_blocks(c->allocations, &carry[0]);
-		c->frees = (uint64_t)whole_blocks(c->frees, &carry[1]);
-		c->temporary = (uint64_t)whole_blocks(c->temporary, &carry[2]);
-		c->reallocations = (uint64_t)whole_blocks(c->reallocations, &carry[3]);
-		c->live_blocks = whole_blocks((uint64_t)c->live_blocks, &carry[4]);
-		c->peak_blocks = whole_blocks((uint64_t)c->peak_blocks, &carry[5]);
-	}
-}
-
-/* Below zero: differences of figures that changed while they were read. */
-static double variance_of(uint64_t sum, double unit)
-{
-	return (int64_t)sum > 0 ? (double)sum * unit : 0;
-}
-
-static int convert_variances(struct image *image, const struct variance_sums *sums)
-{
-	double block = ldexp(1, -seg_sample_blocks_bits(image->header.sample_mean));
-	double byte = (double)seg_sample_bytes_unit(image->header.sample_mean);
-
-	byte *= byte / (1 << SEG_VARIANCE_BITS);
-	image->variances = calloc(image->cost_count + 1, sizeof(*image->variances));
-	if (!image->variances)
-		return -ENOMEM;
-	for (size_t i = 0; i < image->cost_count; i++, sums++)
-		image->variances[i] = (struct image_variances){
-			.allocations = variance_of(sums->allocations, block),
-			.bytes = variance_of(sums->bytes, byte),
-			.frees = variance_of(sums->frees, block),
-			.freed_bytes = variance_of(sums->freed_bytes, byte),
-			.temporary = variance_of(sums->temporary, block),
-			.reallocations = variance_of(sums->reallocations, block),
-			.live_blocks = variance_of(sums->live_blocks, block),
-			.live_bytes = variance_of(sums->live_bytes, byte),
-			.peak_blocks = variance_of(sums->peak_blocks, block),
-			.peak_bytes = variance_of(sums->peak_bytes, byte),
-		};
-	return 0;
-}
-
-static struct peak_rule peak_rule_of(struct image *image)
+static void read_peak(struct image *image)
 {
 	const struct seg_header *h = &image->header;
-	struct seg_account account = seg_unpack(h->packed);
 
-	if (!h->several) {
-		image->peak_bytes = h->single_max;
-		return (struct peak_rule){ h->single_epoch, h->single_at_max };
-	}
-	image->peak_bytes = account.max;
-	image->peak_error = (int64_t)h->peak_error;
-	return (struct peak_rule){ account.epoch, account.at_max };
-}
-
-static bool is_something(const struct image_cost *c)
-{
-	return c->allocations || c->frees || c->live_blocks || c->live_bytes || c->peak_blocks;
-}
-
-/* Leaves only what says something. */
-static void compact_costs(struct image *image)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < image->cost_count; i++) {
-		if (!is_something(&image->costs[i]))
-			continue;
-		if (image->variances)
-			image->variances[kept] = image->variances[i];
-		image->costs[kept++] = image->costs[i];
-	}
-	image->cost_count = kept;
+	image->peak_bytes = h->several ? seg_unpack(h->packed).max : h->single_max;
+	image->peak_error = h->several ? (int64_t)h->peak_error : 0;
 }
 
 static int read_costs(struct image_source source, struct image *image, struct diag *diag)
 {
 	const struct seg_header *h = &image->header;
-	uint32_t count = at_most(h->shard_count,
-				 records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
+	uint32_t count = image_shard_count(source, h);
 	struct costs_pass pass = {
-		.image = image,
 		.nodes = image->node_count > SEG_FIRST_NODE ? image->node_count : SEG_FIRST_NODE,
-		.peak = peak_rule_of(image),
+		.peak = peak_rule_of(h),
 	};
 	struct seg_shard *shards = calloc(count + 1ul, sizeof(*shards));
 	int error = -ENOMEM;
 
+	read_peak(image);
 	pass.place = calloc(pass.nodes, sizeof(*pass.place));
 	if (shards && pass.place) {
 		read_records(source,
 			     (struct records){ h->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST,
 					       sizeof(*shards) },
 			     0, count, shards);
-		error = sum_shards(&pass, source, shards, count);
+		error = sum_shards(&pass, source, h, shards, count);
 	}
-	if (!error && pass.variances) {
-		round_blocks(image);
-		error = convert_variances(image, pass.variances);
-	}
+	if (!error)
+		error = image_sums_finish(&pass.sums, h, &image->variances);
+	image->costs = pass.sums.costs;
 	if (!error && !(h->flags & SEG_WITHOUT_STACKS))
 		image->unattributed = image->costs[pass.place[SEG_UNATTRIBUTED] - 1].allocations;
-	free(pass.variances);
+	free(pass.sums.variances);
 	free(shards);
 	free(pass.place);
 	if (error)
 		return diag_set(diag, error, "out of memory");
-	compact_costs(image);
+	image->cost_count = image_sums_compact(image->costs, image->variances, pass.sums.count);
 	return 0;
 }
 
@@ -566,6 +390,8 @@ int image_load(struct image_source source, struct image *image, struct diag *dia
 	if (!error)
 		error = read_costs(source, image, diag);
 	if (!error)
+		error = image_load_parts(source, image, diag);
+	if (!error)
 		error = read_bad_frees(source, image, diag);
 	return error;
 }
@@ -582,6 +408,7 @@ void image_release(struct image *image)
 	free(image->costs);
 	free(image->variances);
 	free(image->bad_frees);
+	image_release_parts(image);
 	free(image->executable);
 	free(image->directory);
 	free(image->allocator);

@@ -44,6 +44,21 @@ struct image_bad_free {
 	uint32_t thread;
 };
 
+/* Costs by something else than stacks; the `node` of each is its key. */
+struct image_part {
+	struct image_cost *costs;
+	struct image_variances *variances; /* of each of the costs; NULL: these are exact */
+	size_t count;
+};
+
+/* Who counted in a shard. */
+struct image_thread {
+	uint32_t holders;	  /* how many threads, one after the other */
+	uint32_t tid;		  /* of the last; 0 unknown */
+	bool inherited;		  /* nobody: its blocks lived when the process was forked */
+	char name[SEG_NAME_SIZE]; /* of the last; "" unknown */
+};
+
 struct image_module {
 	char *path; /* absolute, as far as known */
 	uint64_t bias;
@@ -70,6 +85,10 @@ struct image {
 	int64_t peak_bytes, peak_error;
 	struct image_bad_free *bad_frees;
 	size_t bad_free_count;
+	struct image_part by_size;    /* key: the class, see image_parts.h */
+	struct image_part by_thread;  /* key: number of the shard, from 1 */
+	struct image_thread *threads; /* all shards: [0] is number 1 */
+	uint32_t thread_count;
 };
 
 /* Live totals of a process that may be running. */

@@ -37,6 +37,11 @@ void read_records(struct image_source source, struct records records, uint32_t f
  * compresses may store several times what it has blocks for. */
 uint32_t records_limit(struct image_source source, size_t record_size, uint32_t limit);
 
+uint32_t image_shard_count(struct image_source source, const struct seg_header *header);
+/* Zeros where it is missing. */
+void image_read_shard(struct image_source source, const struct seg_header *header, uint32_t index,
+		      struct seg_shard *shard);
+
 static inline uint32_t at_most(uint32_t value, uint32_t limit)
 {
 	return value < limit ? value : limit;

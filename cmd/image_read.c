@@ -59,3 +59,18 @@ uint32_t records_limit(struct image_source source, size_t record_size, uint32_t 
 
 	return room < limit ? (uint32_t)room : limit;
 }
+
+uint32_t image_shard_count(struct image_source source, const struct seg_header *header)
+{
+	return at_most(header->shard_count,
+		       records_limit(source, sizeof(struct seg_shard), MOST_SHARDS));
+}
+
+void image_read_shard(struct image_source source, const struct seg_header *header, uint32_t index,
+		      struct seg_shard *shard)
+{
+	read_records(source,
+		     (struct records){ header->shard_chunks, SEG_SHARD_CHUNKS, SEG_SHARD_FIRST,
+				       sizeof(*shard) },
+		     index, 1, shard);
+}

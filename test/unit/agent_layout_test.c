@@ -186,11 +186,27 @@ static void test_total_below_zero(void **state)
 	check_account(&header, 11, 11, 7, 1);
 }
 
+/* Twice as many sizes for each next index, from 8 on. */
+static void test_size_indices(void **state)
+{
+	uint64_t least = 1, most = 8;
+
+	(void)state;
+	assert_int_equal(seg_size_index(0), SEG_SIZES - 1);
+	for (unsigned index = SEG_SIZE_FIRST; index < SEG_SIZES - 1; index++) {
+		assert_int_equal(seg_size_index(least), index);
+		assert_int_equal(seg_size_index(most), index);
+		least = most + 1;
+		most *= 2;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places_are_contiguous),
 		cmocka_unit_test(test_places_at_boundaries),
+		cmocka_unit_test(test_size_indices),
 		cmocka_unit_test(test_pack_and_unpack),
 		cmocka_unit_test(test_pack_random),
 		cmocka_unit_test(test_epoch_wraps),

@@ -412,6 +412,7 @@ struct worker {
 	uint64_t random, next_id;
 	struct amount live[SITES];
 	int64_t allocations;
+	int64_t by_size[SEG_SIZES]; /* allocations, under the index of their counter */
 };
 
 static uint64_t sizes_by_id[1 << 21]; /* size << 8 | site */
@@ -448,6 +449,18 @@ SITE(6)
 static void (*const sites[SITES])(uint64_t, uint64_t) = { site_0, site_1, site_2, site_3,
 							  site_4, site_5, site_6 };
 
+/* By comparison: 1 to 8 bytes are 2, and each further index has twice as many. */
+static unsigned index_of_size(uint64_t size)
+{
+	unsigned index = 2;
+
+	if (!size)
+		return SEG_SIZES - 1;
+	for (uint64_t most = 8; size > most; most *= 2)
+		index++;
+	return index;
+}
+
 static uint64_t worker_alloc(struct worker *w, unsigned site, uint64_t size)
 {
 	uint64_t id = w->next_id;
@@ -458,6 +471,7 @@ static uint64_t worker_alloc(struct worker *w, unsigned site, uint64_t size)
 	w->live[site].bytes += (int64_t)size;
 	w->live[site].blocks++;
 	w->allocations++;
+	w->by_size[index_of_size(size)]++;
 	return id;
 }
 
@@ -520,8 +534,22 @@ static unsigned site_of(uint32_t node)
 
 struct sums {
 	struct amount live[SITES], shares[SITES];
-	int64_t allocations, shard_bytes, shard_blocks;
+	int64_t allocations, shard_bytes, shard_blocks, sizes_bytes, sizes_share;
+	int64_t allocations_by_size[64];
 };
+
+static void add_sizes(struct sums *s, const struct seg_shard *shard, const struct seg_account *a)
+{
+	for (unsigned i = 0; i < SEG_SIZES; i++) {
+		const struct seg_counter *c = &shard->sizes[i];
+		int64_t live = (int64_t)(c->bytes - c->freed_bytes);
+
+		s->allocations_by_size[i] += (int64_t)c->allocations;
+		s->shard_blocks += (int64_t)(c->allocations - c->frees);
+		s->sizes_bytes += live;
+		s->sizes_share += !a->at_max && c->epoch == a->epoch ? c->peak_bytes : live;
+	}
+}
 
 /* Adds up all shards of the real segment, as a reader does. */
 static struct sums add_up(void)
@@ -535,7 +563,7 @@ static struct sums add_up(void)
 			fixture_record(h->shard_chunks, SEG_SHARD_FIRST, sizeof(*shard), i);
 
 		s.shard_bytes += shard->live_bytes;
-		s.shard_blocks += shard->live_blocks;
+		add_sizes(&s, shard, &a);
 		assert_int_equal(shard->none.allocations, 0);
 		for (uint32_t k = 0; k < shard->counter_count; k++) {
 			const struct seg_counter *c =
@@ -580,6 +608,14 @@ static void expect_sums(const struct worker *workers, unsigned count)
 	assert_int_equal(s.allocations, allocations);
 	assert_int_equal(s.shard_bytes, total_of(live));
 	assert_int_equal(s.shard_blocks, blocks);
+	assert_int_equal(s.sizes_bytes, total_of(live));
+	for (unsigned k = 0; k < SEG_SIZES; k++) {
+		int64_t expected = 0;
+
+		for (unsigned i = 0; i < count; i++)
+			expected += workers[i].by_size[k];
+		assert_int_equal(s.allocations_by_size[k], expected);
+	}
 	for (unsigned k = 0; k < SITES; k++) {
 		assert_int_equal(s.live[k].bytes, live[k].bytes);
 		assert_int_equal(s.live[k].blocks, live[k].blocks);
@@ -601,6 +637,7 @@ static void expect_peak(int64_t peak, const struct amount at_peak[SITES])
 	assert_in_range(error, 1, (uint64_t)peak / 1000 + 4096); /* one in a thousand */
 	expect_near(a.max, peak, error);
 	expect_near(total_of(s.shares), peak, error);
+	assert_int_equal(s.sizes_share, total_of(s.shares));
 	for (unsigned i = 0; i < SITES; i++)
 		expect_near(s.shares[i].bytes, at_peak[i].bytes, error);
 }
@@ -654,12 +691,28 @@ static void *short_life(void *context)
 	return NULL;
 }
 
-/* A later thread takes an earlier one's shard over, counts included; then nothing is unpublished. */
+static uint32_t count_holders(void)
+{
+	const struct seg_header *h = fixture_at(0);
+	uint32_t holders = 0;
+
+	for (uint32_t i = 0; i < h->shard_count; i++) {
+		const struct seg_shard *shard =
+			fixture_record(h->shard_chunks, SEG_SHARD_FIRST, sizeof(*shard), i);
+
+		assert_in_range(shard->holders, 1, UINT32_MAX);
+		holders += shard->holders;
+	}
+	return holders;
+}
+
+/* The first threads get a shard each.  A later one takes an earlier one's over, counts included; then nothing is
+ * unpublished. */
 static void test_short_threads(void **state)
 {
 	const struct seg_header *h = fixture_at(0);
 	struct sums before = add_up(), after;
-	uint32_t shard_count = h->shard_count, thread_count = h->thread_count;
+	uint32_t thread_count = h->thread_count;
 	struct worker w = { .next_id = 2000000, .random = 9 };
 
 	(void)state;
@@ -668,8 +721,9 @@ static void test_short_threads(void **state)
 		pthread_join(w.thread, NULL);
 	}
 	after = add_up();
-	assert_int_equal(h->shard_count, shard_count);
+	assert_int_equal(h->shard_count, SEG_OWN_SHARDS);
 	assert_int_equal(h->thread_count, thread_count + 500);
+	assert_int_equal(count_holders(), h->thread_count);
 	assert_int_equal(after.allocations, before.allocations + 1000);
 	assert_int_equal(after.shard_bytes, before.shard_bytes + 500);
 	worker_alloc(&w, 1, 100000); /* the only holder: publishes all it has */

@@ -316,7 +316,6 @@ static void add_shard(uint32_t index, const struct rule *rule, uint32_t nodes)
 	uint32_t count = (uint32_t)below(index % 3 ? 40 : 1500);
 
 	shard.live_bytes = (int64_t)below(1ull << 40) - (1ll << 39);
-	shard.live_blocks = (int64_t)below(2000) - 1000;
 	for (uint32_t i = 0; i < count; i++) {
 		struct seg_counter c = any_counter(SEG_FIRST_NODE + (uint32_t)below(nodes), rule);
 
@@ -630,13 +629,14 @@ static void test_rounding(void **state)
 
 static void test_sampled_totals(void **state)
 {
-	struct seg_shard shard = { .live_bytes = 12345, .live_blocks = 1500 };
+	struct seg_shard shard = { .live_bytes = 12345, .sizes[5].allocations = 1500 };
 	struct image_totals totals;
 
 	(void)state;
 	begin_sampled(512 << 10, 1);
 	write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
-	shard.live_blocks = 5 << 10;
+	shard.sizes[5].allocations = 6 << 10;
+	shard.sizes[9].frees = 1 << 10;
 	write_record(header.shard_chunks, SEG_SHARD_FIRST, 1, &shard, sizeof(shard));
 	header.shard_count = 2;
 	write_header();
@@ -654,11 +654,12 @@ static void test_totals(void **state)
 	(void)state;
 	begin_at(0);
 	for (uint32_t i = 0; i < 500; i++) {
-		struct seg_shard shard = { .live_bytes = (int64_t)(i * 1000) - 77777,
-					   .live_blocks = -(int64_t)i };
+		struct seg_shard shard = { .live_bytes = (int64_t)(i * 1000) - 77777 };
 
+		shard.sizes[2 + i % 62].allocations = i;
+		shard.sizes[2 + i % 7].frees = 2 * i;
 		bytes += shard.live_bytes;
-		blocks += shard.live_blocks;
+		blocks -= (int64_t)i;
 		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shard, sizeof(shard));
 	}
 	header.shard_count = 500;
