@@ -13,6 +13,7 @@
 
 #include "cmd/code_map.h"
 #include "cmd/collect_errors.h"
+#include "cmd/collect_parts.h"
 #include "cmd/image.h"
 #include "cmd/notes.h"
 #include "cmd/session.h"
@@ -236,47 +237,17 @@ static int by_node(const void *a, const void *b)
 	return x->end - y->end;
 }
 
-static struct cost_variances variances_of(const struct image_variances *v)
-{
-	return (struct cost_variances){
-		.allocations = v->allocations,
-		.allocated_bytes = v->bytes,
-		.frees = v->frees,
-		.freed_bytes = v->freed_bytes,
-		.temporary_allocations = v->temporary,
-		.reallocations = v->reallocations,
-		.peak_blocks = v->peak_blocks,
-		.peak_bytes = v->peak_bytes,
-		.leaked_blocks = v->live_blocks,
-		.leaked_bytes = v->live_bytes,
-	};
-}
-
 static struct row make_row(const struct item *item, size_t index)
 {
 	const struct image_cost *cost = &item->image.costs[index];
 	const struct image_variances *variances = item->image.variances;
 	bool has_stack = cost->node >= SEG_FIRST_NODE;
-	struct row row = {
+
+	return (struct row){
 		.node = has_stack ? item->rows[cost->node].v : 0,
 		.end = has_stack ? item->ends[cost->node] : STACK_UNATTRIBUTED,
-		.costs = {
-			.allocations = cost->allocations,
-			.allocated_bytes = cost->bytes,
-			.frees = cost->frees,
-			.freed_bytes = cost->freed_bytes,
-			.temporary_allocations = cost->temporary,
-			.reallocations = cost->reallocations,
-			.peak_blocks = cost->peak_blocks,
-			.peak_bytes = cost->peak_bytes,
-			.leaked_blocks = cost->live_blocks,
-			.leaked_bytes = cost->live_bytes,
-		},
+		.costs = collect_costs(cost, variances ? &variances[index] : NULL),
 	};
-
-	if (variances)
-		row.costs.variances = variances_of(&variances[index]);
-	return row;
 }
 
 /* Stacks that no other process has get their rows in order, and there may be a million. */
@@ -516,7 +487,9 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 		error = rec_add_stack(c->rec, item->process, (rec_id){ rows[i].node },
 				      (enum stack_end)rows[i].end, &rows[i].costs, c->diag);
 	free(rows);
-	return error ? error : write_samples(c, item);
+	if (!error)
+		error = write_samples(c, item);
+	return error ? error : collect_parts(c->rec, item->process, &item->image, c->diag);
 }
 
 /* -- errors ------------------------------------------------------------------------------------- */

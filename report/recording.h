@@ -177,6 +177,23 @@ struct rec_guard {
 	uint64_t errors, errors_lost;	/* found; of these, not in the recording */
 };
 
+/* Who made and freed. */
+struct rec_thread {
+	uint32_t number;  /* from 1 */
+	int32_t tid;	  /* as the kernel counts; 0 unknown */
+	const char *name; /* NULL unknown */
+	uint64_t
+		holders; /* threads one after the other, `tid` and `name` of the last; 0: none, only borrowed or: */
+	bool inherited; /* nobody: blocks that the parent process had at the fork */
+};
+
+/* Other ways to divide the costs of a process than by stack. */
+enum part_kind {
+	PART_THREAD = 1, /* key: the thread's number */
+	PART_SIZE,	 /* key: the smallest size of a class; see report/size_class.h */
+	PART_KINDS,
+};
+
 /* As JSON and SQL name them; NULL for what is none. */
 const char *error_kind_name(enum error_kind kind);
 const char *error_access_name(enum error_access access);
@@ -219,6 +236,13 @@ int rec_add_error(struct recording *rec, const struct rec_error *error, struct d
 /* At most once for each process. */
 int rec_add_guard(struct recording *rec, rec_id process, const struct rec_guard *guard,
 		  struct diag *diag) __attribute__((warn_unused_result));
+/* At most once for each number of a process. */
+int rec_add_thread(struct recording *rec, rec_id process, const struct rec_thread *thread,
+		   struct diag *diag) __attribute__((warn_unused_result));
+/* What a thread or a size cost one process; at most once for each (process, kind, key).  The variances are written when the
+ * process was sampled. */
+int rec_add_part(struct recording *rec, rec_id process, enum part_kind kind, uint64_t key,
+		 const struct costs *costs, struct diag *diag) __attribute__((warn_unused_result));
 /* Both free `rec`, also on failure. */
 int rec_finish(struct recording *rec, struct diag *diag) __attribute__((warn_unused_result));
 void rec_abandon(struct recording *rec);

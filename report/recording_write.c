@@ -12,6 +12,7 @@
 
 #include "report/recording_private.h"
 #include "report/schema.h"
+#include "report/size_class.h"
 #include "report/version.h"
 
 static const char *const statement_sql[REC_STATEMENTS] = {
@@ -32,6 +33,9 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_GUARD] = "INSERT INTO guard VALUES (?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_INTERRUPTED] = "INSERT INTO interrupted VALUES (?)",
 	[REC_INSERT_SITE] = "INSERT INTO site VALUES (?,?,?,?,?,?)",
+	[REC_INSERT_THREAD] = "INSERT INTO thread VALUES (?,?,?,?,?,?)",
+	[REC_INSERT_PART] = "INSERT INTO part VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_PART_VARIANCE] = "INSERT INTO part_variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
 /* Keeps the first failure: what follows from it is no news. */
@@ -392,10 +396,11 @@ int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *
 		       : 0;
 }
 
-static int add_variances(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
+/* key: the three columns before the costs. */
+static int add_variances(struct recording *rec, enum rec_statement which, const int64_t key[3],
 			 const struct cost_variances *v, struct diag *diag)
 {
-	sqlite3_stmt *statement = rec->statements[REC_INSERT_VARIANCE];
+	sqlite3_stmt *statement = rec->statements[which];
 	const double values[] = {
 		v->allocations,		  v->allocated_bytes, v->frees,	      v->freed_bytes,
 		v->temporary_allocations, v->reallocations,   v->peak_blocks, v->peak_bytes,
@@ -403,9 +408,8 @@ static int add_variances(struct recording *rec, rec_id process, rec_id node, enu
 	};
 	if (!rec->db)
 		return 0;
-	sqlite3_bind_int64(statement, 1, process.v);
-	sqlite3_bind_int64(statement, 2, node.v);
-	sqlite3_bind_int64(statement, 3, end);
+	for (int i = 0; i < 3; i++)
+		sqlite3_bind_int64(statement, i + 1, key[i]);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		sqlite3_bind_double(statement, (int)i + 4, values[i]);
 	return run_statement(rec, statement, diag);
@@ -455,7 +459,7 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 	};
 	error = INSERT(rec, REC_INSERT_STACK, values, diag);
 	if (!error && rec->sampled[process.v])
-		error = add_variances(rec, process, node, end, &c->variances, diag);
+		error = add_variances(rec, REC_INSERT_VARIANCE, values, &c->variances, diag);
 	return error;
 }
 
@@ -566,6 +570,61 @@ int rec_add_guard(struct recording *rec, rec_id process, const struct rec_guard 
 		clip(g->errors_lost),
 	};
 	return INSERT(rec, REC_INSERT_GUARD, values, diag);
+}
+
+int rec_add_thread(struct recording *rec, rec_id process, const struct rec_thread *t,
+		   struct diag *diag)
+{
+	int64_t name = 0;
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (!error && !t->number)
+		error = fail_argument(rec, "thread", diag);
+	if (!error)
+		error = add_string(rec, t->name, &name, diag);
+	if (error)
+		return error;
+	const int64_t values[] = { process.v, t->number,	t->tid,
+				   name,      clip(t->holders), t->inherited };
+	return INSERT(rec, REC_INSERT_THREAD, values, diag);
+}
+
+static bool is_part(enum part_kind kind, uint64_t key)
+{
+	return kind == PART_SIZE ? size_class_exists(key)
+				 : kind == PART_THREAD && key && key <= UINT32_MAX;
+}
+
+int rec_add_part(struct recording *rec, rec_id process, enum part_kind kind, uint64_t key,
+		 const struct costs *c, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (!error && !is_part(kind, key))
+		error = fail_argument(rec, kind == PART_SIZE ? "class of sizes" : "thread", diag);
+	if (error)
+		return error;
+	const int64_t values[] = {
+		process.v,
+		kind,
+		(int64_t)key,
+		(int64_t)c->allocations,
+		(int64_t)c->allocated_bytes,
+		(int64_t)c->frees,
+		(int64_t)c->freed_bytes,
+		(int64_t)c->temporary_allocations,
+		(int64_t)c->reallocations,
+		c->peak_blocks,
+		c->peak_bytes,
+		c->leaked_blocks,
+		c->leaked_bytes,
+	};
+	error = INSERT(rec, REC_INSERT_PART, values, diag);
+	if (!error && rec->sampled[process.v])
+		error = add_variances(rec, REC_INSERT_PART_VARIANCE, values, &c->variances, diag);
+	return error;
 }
 
 static int commit(struct recording *rec, struct diag *diag)

@@ -200,6 +200,53 @@ CREATE TABLE site (
 	address INTEGER NOT NULL   -- as in location, where no function is known; else 0
 );
 
+-- Who made and freed: a thread, or several one after the other that shared a place; see the view threads.
+CREATE TABLE thread (
+	process INTEGER NOT NULL,
+	number INTEGER NOT NULL,    -- from 1
+	tid INTEGER NOT NULL,       -- as the kernel counts, of the last of several; 0 unknown
+	name INTEGER NOT NULL,      -- string.id, likewise
+	holders INTEGER NOT NULL,   -- how many threads; 0: signal handlers, late destructors
+	inherited INTEGER NOT NULL, -- 1: nobody; blocks that the parent process had at the fork
+	PRIMARY KEY (process, number)
+) WITHOUT ROWID;
+
+-- The costs of a process divided in other ways than by stack: the sums over a kind are its totals, too.
+CREATE TABLE part (
+	process INTEGER NOT NULL,
+	kind INTEGER NOT NULL, -- 1 by thread, 2 by size
+	key INTEGER NOT NULL,  -- thread.number; the smallest size of a class: 0, 1, 9, 17, 33, ..., 4294967297
+	allocations INTEGER NOT NULL,
+	allocated_bytes INTEGER NOT NULL,
+	frees INTEGER NOT NULL,
+	freed_bytes INTEGER NOT NULL,
+	temporary_allocations INTEGER NOT NULL,
+	reallocations INTEGER NOT NULL,
+	peak_blocks INTEGER NOT NULL,
+	peak_bytes INTEGER NOT NULL,
+	leaked_blocks INTEGER NOT NULL,
+	leaked_bytes INTEGER NOT NULL,
+	PRIMARY KEY (process, kind, key)
+) WITHOUT ROWID;
+
+-- As variance, one row for each row of part of a sampled process.
+CREATE TABLE part_variance (
+	process INTEGER NOT NULL,
+	kind INTEGER NOT NULL,
+	key INTEGER NOT NULL,
+	allocations REAL NOT NULL,
+	allocated_bytes REAL NOT NULL,
+	frees REAL NOT NULL,
+	freed_bytes REAL NOT NULL,
+	temporary_allocations REAL NOT NULL,
+	reallocations REAL NOT NULL,
+	peak_blocks REAL NOT NULL,
+	peak_bytes REAL NOT NULL,
+	leaked_blocks REAL NOT NULL,
+	leaked_bytes REAL NOT NULL,
+	PRIMARY KEY (process, kind, key)
+) WITHOUT ROWID;
+
 -- One row a process image: who it was and what it cost.
 CREATE VIEW totals AS
 SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,
@@ -276,6 +323,24 @@ SELECT process, node AS stack, end, sqrt(allocations) AS allocations, sqrt(alloc
        sqrt(peak_blocks) AS peak_blocks, sqrt(peak_bytes) AS peak_bytes, sqrt(leaked_blocks) AS leaked_blocks,
        sqrt(leaked_bytes) AS leaked_bytes
 FROM variance;
+
+-- Costs by the size of the blocks.  max_bytes NULL: no limit.
+CREATE VIEW sizes AS
+SELECT process, key AS min_bytes, CASE key WHEN 0 THEN 0 WHEN 1 THEN 8 WHEN 4294967297 THEN NULL ELSE 2 * (key - 1) END
+       AS max_bytes, allocations, allocated_bytes, frees, freed_bytes, temporary_allocations, reallocations,
+       peak_blocks, peak_bytes, leaked_blocks, leaked_bytes
+FROM part WHERE kind = 2;
+
+-- What each thread made and freed; peak and leaked are what it made less what it freed, of whichever thread's making.
+CREATE VIEW threads AS
+SELECT t.process, t.number AS thread, nullif(t.tid, 0) AS tid, x.value AS name, t.holders, t.inherited,
+       coalesce(p.allocations, 0) AS allocations, coalesce(p.allocated_bytes, 0) AS allocated_bytes,
+       coalesce(p.frees, 0) AS frees, coalesce(p.freed_bytes, 0) AS freed_bytes,
+       coalesce(p.temporary_allocations, 0) AS temporary_allocations, coalesce(p.reallocations, 0) AS reallocations,
+       coalesce(p.peak_blocks, 0) AS peak_blocks, coalesce(p.peak_bytes, 0) AS peak_bytes,
+       coalesce(p.leaked_blocks, 0) AS leaked_blocks, coalesce(p.leaked_bytes, 0) AS leaked_bytes
+FROM thread t LEFT JOIN part p ON p.process = t.process AND p.kind = 1 AND p.key = t.number
+     LEFT JOIN string x ON x.id = t.name;
 
 -- Heap over time, times in seconds.
 CREATE VIEW timeline AS
