@@ -489,7 +489,9 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 	free(rows);
 	if (!error)
 		error = write_samples(c, item);
-	return error ? error : collect_parts(c->rec, item->process, &item->image, c->diag);
+	return error ? error
+		     : collect_parts(c->rec, item->process, &item->image,
+				     &item->watched->thread_names, c->diag);
 }
 
 /* -- errors ------------------------------------------------------------------------------------- */

@@ -58,15 +58,17 @@ static int add_parts(struct recording *rec, rec_id process, enum part_kind kind,
 }
 
 static int add_threads(struct recording *rec, rec_id process, const struct image *image,
-		       struct diag *diag)
+		       const struct thread_names *names, struct diag *diag)
 {
 	for (uint32_t i = 0; i < image->thread_count; i++) {
 		const struct image_thread *t = &image->threads[i];
+		const char *name =
+			*t->name ? t->name : thread_names_find(names, i, t->holders, t->tid);
 		int error = rec_add_thread(rec, process,
 					   &(struct rec_thread){
 						   .number = i + 1,
 						   .tid = (int32_t)t->tid,
-						   .name = *t->name ? t->name : NULL,
+						   .name = *name ? name : NULL,
 						   .holders = t->holders,
 						   .inherited = t->inherited,
 					   },
@@ -79,9 +81,9 @@ static int add_threads(struct recording *rec, rec_id process, const struct image
 }
 
 int collect_parts(struct recording *rec, rec_id process, const struct image *image,
-		  struct diag *diag)
+		  const struct thread_names *names, struct diag *diag)
 {
-	int error = add_threads(rec, process, image, diag);
+	int error = add_threads(rec, process, image, names, diag);
 
 	if (!error)
 		error = add_parts(rec, process, PART_THREAD, &image->by_thread, diag);

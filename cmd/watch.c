@@ -71,6 +71,7 @@ void watch_release(struct watch *watch)
 	for (size_t i = 0; i < watch->count; i++) {
 		free(watch->images[i].path);
 		free(watch->images[i].samples);
+		thread_names_release(&watch->images[i].thread_names);
 		if (watch->images[i].fd >= 0)
 			close(watch->images[i].fd);
 	}
@@ -328,6 +329,9 @@ static void take_sample(struct watched *w, uint64_t now)
 	if (rss > w->peak_rss_bytes)
 		w->peak_rss_bytes = rss;
 	sample_heap(w, w->fd, now, rss);
+	if (w->fd >= 0)
+		thread_names_look(&w->thread_names, (struct image_source){ w->fd, w->base },
+				  &w->header, now);
 }
 
 /* A later image of the same pid: this one has ended by exec. */

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "agent/layout.h"
+#include "cmd/thread_names.h"
 #include "report/recording.h"
 
 /* A process image, known by its segment file. */
@@ -33,6 +34,7 @@ struct watched {
 	struct rec_sample *samples;
 	size_t sample_count, sample_room;
 	uint64_t sample_every_ns, next_sample_ns; /* since its start */
+	struct thread_names thread_names;
 };
 
 /* CLOCK_MONOTONIC. */

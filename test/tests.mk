@@ -46,7 +46,7 @@ cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
 cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
 cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/collect_parts.o cmd/error_watch.o cmd/stomp_file.o \
-	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
+	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/thread_names.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
 cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
 cmd_parts_test_OBJECTS := $(cmd_image_test_OBJECTS)
 
