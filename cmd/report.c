@@ -12,9 +12,6 @@
 
 static const char default_file[] = "memtrack.dat";
 
-/* Recordings hold no such data yet; report_run says so. */
-enum { unrecorded = 1 << REPORT_BY_THREAD | 1 << REPORT_BY_SIZE };
-
 /* Of --frames: not given. */
 enum { FRAMES_DEFAULT = -1 };
 
@@ -29,8 +26,8 @@ struct options {
 static const struct opt report_opts[] = {
 	OPT_INT('n', "top", "N", struct options, top, 0, INT_MAX, "rows to show; 0: all (10)"),
 	OPT_CHOICE(0, "sort", "KEY", struct options, sort, report_sort_names, "order of the rows"),
-	OPT_CHOICE_PARTLY(0, "by", "WHAT", struct options, by, report_by_names, unrecorded,
-			  "what a row stands for"),
+	OPT_CHOICE(0, "by", "WHAT", struct options, by, report_by_names,
+		   "what a row stands for"),
 	OPT_REPEAT(0, "filter", "EXPR", struct options, filters,
 		   "keep stacks with a frame matching {function,file,module,tag}~REGEX"),
 	OPT_REPEAT(0, "exclude", "EXPR", struct options, excludes, "drop stacks with such a frame"),
@@ -67,7 +64,11 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->sort = (enum report_sort)o->sort;
 	r->by = (enum report_by)o->by;
 	r->format = (enum report_format)o->format;
-	r->top = (int)o->top;
+	/* A histogram of all sizes has no more than 32 rows. */
+	if (o->top >= 0)
+		r->top = (int)o->top;
+	else if (o->by == REPORT_BY_SIZE)
+		r->top = 0;
 	r->filters = borrow(&o->filters);
 	r->excludes = borrow(&o->excludes);
 	r->focus = borrow(&o->focus);
@@ -131,7 +132,7 @@ static int cmd_report(int argc, char **argv)
 		.sort = r.sort,
 		.by = r.by,
 		.format = r.format,
-		.top = r.top,
+		.top = -1, /* not given */
 		.frames = r.frames,
 	};
 	if (cmd_parse(&report_command, &argc, &argv, &o, &status))

@@ -15,6 +15,7 @@
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
+#include "report/size_class.h"
 #include "report/utf8.h"
 
 enum number { NUMBER_UNSIGNED, NUMBER_SIGNED, NUMBER_SHORT, NUMBER_TIME };
@@ -333,6 +334,34 @@ void json_place(struct json *j, const struct site *site)
 	json_text(j, site->module);
 }
 
+static void put_thread(struct json *j, const struct model_thread *thread)
+{
+	fprintf(j->out, "\"process\": %" PRIu32 ", \"thread\": {\"number\": %" PRIu32 ", \"tid\": ",
+		j->model->processes[thread->process].number, thread->rec.number);
+	if (thread->rec.tid)
+		fprintf(j->out, "%" PRId32, thread->rec.tid);
+	else
+		json_put(j, "null");
+	json_put(j, ", \"name\": ");
+	json_text(j, thread->name);
+	fprintf(j->out, ", \"threads\": %" PRIu64 ", \"inherited\": %s}, ", thread->rec.holders,
+		thread->rec.inherited ? "true" : "false");
+}
+
+static void put_part(struct json *j, const struct model_part *part)
+{
+	uint64_t most = size_class_most(part->key);
+	if (part->kind == PART_THREAD) {
+		put_thread(j, &j->model->threads[part->thread]);
+		return;
+	}
+	fprintf(j->out, "\"size\": {\"min\": %" PRIu64 ", \"max\": ", part->key);
+	if (most < UINT64_MAX)
+		fprintf(j->out, "%" PRIu64 "}, ", most);
+	else
+		json_put(j, "null}, ");
+}
+
 void json_site(struct json *j, struct site_table *table, const struct site *site,
 	       enum report_sort sort)
 {
@@ -342,6 +371,8 @@ void json_site(struct json *j, struct site_table *table, const struct site *site
 	if (site->process)
 		fprintf(j->out, "\"process\": %" PRIu32 ", ",
 			j->model->processes[site->process - 1].number);
+	if (site->part)
+		put_part(j, &j->model->parts[site->part - 1]);
 	json_costs(j, &site->costs, NULL);
 	json_put(j, ",\n     \"stacks\": [");
 	sites_sort_stacks(table, site, j->model, sort, site->stack_count);

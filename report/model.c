@@ -110,6 +110,8 @@ static int load_file(struct loader *loader)
 	error = stacks_finish(&stacks, error);
 	if (!error)
 		error = load_samples(loader);
+	if (!error)
+		error = model_load_parts(loader);
 	return error ? error : model_load_errors(loader);
 }
 
@@ -228,6 +230,8 @@ void model_release(struct model *model)
 	free(model->stacks);
 	free(model->samples);
 	free(model->errors);
+	free(model->threads);
+	free(model->parts);
 	free(model->argv);
 	hash_index_release(&model->module_index);
 	hash_index_release(&model->location_index);

@@ -80,6 +80,21 @@ struct model_error {
 	uint32_t nodes[ERROR_STACKS];
 };
 
+struct model_thread {
+	uint32_t process; /* index */
+	uint32_t name;
+	struct rec_thread rec; /* its name: see here */
+};
+
+/* What a thread or a class of sizes cost a process. */
+struct model_part {
+	uint32_t process; /* index */
+	enum part_kind kind;
+	uint64_t key;
+	uint32_t thread; /* index; of PART_THREAD */
+	struct costs costs;
+};
+
 /* Σ over the selected processes. */
 struct model_totals {
 	struct costs costs;   /* peak figures: the sum of each process's own */
@@ -104,6 +119,8 @@ struct model {
 	struct model_stack *stacks;   /* [0] is used; only of selected processes */
 	struct model_sample *samples; /* [0] is used; only of selected processes, as recorded */
 	struct model_error *errors;   /* [0] is used; of selected processes and of unknown ones */
+	struct model_thread *threads; /* [0] is used; of selected processes */
+	struct model_part *parts;     /* [0] is used; of selected processes */
 	uint32_t *argv;
 	/*
 	 * For modules, locations and nodes the largest id; for the others how
@@ -114,6 +131,8 @@ struct model {
 	size_t argv_count;
 	size_t process_room, module_room, frame_room, location_room, node_room, stack_room,
 		sample_room, argv_room, error_room;
+	size_t thread_count, part_count, thread_room, part_room;
+	size_t without_parts; /* index + 1 of the first recording that is older than threads and parts; 0 none */
 	size_t errors_elsewhere; /* of processes that are not selected */
 	size_t file_count;
 	struct hash_index module_index, location_index, node_index,

@@ -62,6 +62,11 @@ int rows_damaged(const struct rows *rows, const char *what);
 /* Is there anything of that name?  Tables that came later than the first recordings may be missing. */
 bool rows_exist(struct loader *loader, const char *table);
 
+/* The costs in columns 3 to 12 of the row at hand; and their variances, from the next row of `variances`, whose columns 0 to 2
+ * must be the same.  NULL: there are none. */
+int costs_read(struct rows *rows, struct rows *variances, struct costs *costs)
+	__attribute__((warn_unused_result));
+
 int loader_no_memory(struct loader *loader);
 /* Maps the next row id; *error is set when `row` is not dense or memory ends. */
 int id_map_add(struct rows *rows, struct id_map *map, int64_t row, uint32_t id)
@@ -88,6 +93,8 @@ void stacks_start(struct stacks_job *job, struct loader *loader);
 int stacks_finish(struct stacks_job *job, int error) __attribute__((warn_unused_result));
 /* What was found wrong, and how it was looked for.  After all else. */
 int model_load_errors(struct loader *loader) __attribute__((warn_unused_result));
+/* Threads, and costs by thread and by size. */
+int model_load_parts(struct loader *loader) __attribute__((warn_unused_result));
 /* Processes and their arguments. */
 int model_load_processes(struct loader *loader) __attribute__((warn_unused_result));
 

@@ -6,7 +6,6 @@
  * changes.
  */
 #include <errno.h>
-#include <float.h>
 #include <string.h>
 
 #include "report/model_private.h"
@@ -73,33 +72,6 @@ static int map_node(const struct rows *rows, int64_t row, uint32_t *node)
 	return 0;
 }
 
-/* The figures of the row of variances at hand.  A number that is none, NaN, is stored as NULL. */
-static int read_variances(const struct rows *rows, struct cost_variances *variances)
-{
-	double v[10];
-	for (int i = 0; i < 10; i++) {
-		int type = sqlite3_column_type(rows->statement, i + 3);
-		v[i] = sqlite3_column_double(rows->statement, i + 3);
-		if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !(v[i] >= 0) ||
-		    v[i] > DBL_MAX)
-			return rows_damaged(rows, "a variance is out of range");
-	}
-	*variances = (struct cost_variances){ v[0], v[1], v[2], v[3], v[4],
-					      v[5], v[6], v[7], v[8], v[9] };
-	return 0;
-}
-
-/* The next row of variances must be that of this stack. */
-static int take_variances(struct rows *rows, const int64_t *key, struct cost_variances *variances)
-{
-	int error = rows->statement ? rows_next(rows) : 0;
-	if (error < 0)
-		return error;
-	if (!error || memcmp(rows->values, key, 3 * sizeof(*key)) != 0)
-		return rows_damaged(rows, "the rows are not those of the stacks");
-	return read_variances(rows, variances);
-}
-
 static int add_stack(struct rows *rows, struct rows *variances)
 {
 	struct loader *loader = rows->loader;
@@ -115,27 +87,10 @@ static int add_stack(struct rows *rows, struct rows *variances)
 		return rows_damaged(rows, "a stack belongs to no process");
 	if (v[2] < STACK_COMPLETE || v[2] > STACK_UNATTRIBUTED)
 		return rows_damaged(rows, "an end of a stack is unknown");
-	for (int i = 3; i <= 8; i++) {
-		if (v[i] < 0)
-			return rows_damaged(rows, "a count is negative");
-	}
 	stack.end = (enum stack_end)v[2];
 	stack.process = process - 1;
-	stack.costs = (struct costs){
-		.allocations = (uint64_t)v[3],
-		.allocated_bytes = (uint64_t)v[4],
-		.frees = (uint64_t)v[5],
-		.freed_bytes = (uint64_t)v[6],
-		.temporary_allocations = (uint64_t)v[7],
-		.reallocations = (uint64_t)v[8],
-		.peak_blocks = v[9],
-		.peak_bytes = v[10],
-		.leaked_blocks = v[11],
-		.leaked_bytes = v[12],
-	};
 	struct model_process *owner = &loader->model->processes[process - 1];
-	if (owner->rec.sample_mean)
-		error = take_variances(variances, v, &stack.costs.variances);
+	error = costs_read(rows, owner->rec.sample_mean ? variances : NULL, &stack.costs);
 	if (error)
 		return error;
 	costs_add(&owner->costs, &stack.costs);

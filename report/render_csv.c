@@ -11,6 +11,7 @@
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
+#include "report/size_class.h"
 
 static int put_names(FILE *out, const struct model *model, const struct site *site)
 {
@@ -28,6 +29,45 @@ static int put_names(FILE *out, const struct model *model, const struct site *si
 	return error ? error : csv_put(out, model_text(model, site->module), 0);
 }
 
+static int put_thread(FILE *out, const struct model *model, const struct model_thread *thread)
+{
+	fprintf(out, "%d,%" PRIu32 ",", model->processes[thread->process].rec.pid,
+		thread->rec.number);
+	if (thread->rec.tid)
+		fprintf(out, "%" PRId32, thread->rec.tid);
+	fputc(',', out);
+	int error = csv_put(out, model_text(model, thread->name), 0);
+	fprintf(out, ",%" PRIu64 ",%d", thread->rec.holders, thread->rec.inherited);
+	return error;
+}
+
+static void put_size(FILE *out, uint64_t least)
+{
+	uint64_t most = size_class_most(least);
+	fprintf(out, "%" PRIu64 ",", least);
+	if (most < UINT64_MAX)
+		fprintf(out, "%" PRIu64, most);
+}
+
+/* What the row is about. */
+static int put_key(FILE *out, const struct model *model, const struct site *site)
+{
+	if (!site->part)
+		return put_names(out, model, site);
+	const struct model_part *part = &model->parts[site->part - 1];
+	if (part->kind == PART_THREAD)
+		return put_thread(out, model, &model->threads[part->thread]);
+	put_size(out, part->key);
+	return 0;
+}
+
+static const char *key_columns(enum report_by by)
+{
+	if (by == REPORT_BY_THREAD)
+		return "pid,thread,tid,name,threads,inherited";
+	return by == REPORT_BY_SIZE ? "size_min,size_max" : "pid,function,file,line,module";
+}
+
 static void put_errors(FILE *out, const struct cost_variances *v)
 {
 	const double variances[] = { v->allocations,	      v->allocated_bytes, v->peak_bytes,
@@ -41,8 +81,9 @@ int render_csv(const struct report *report)
 {
 	FILE *out = report->options->out;
 	bool sampled = report->model->totals.sample_mean != 0;
-	fputs("pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,leaked_bytes,"
-	      "leaked_blocks,temporary_allocations,stacks",
+	fputs(key_columns(report->options->by), out);
+	fputs(",allocations,allocated_bytes,peak_bytes,peak_blocks,leaked_bytes,leaked_blocks,"
+	      "temporary_allocations,stacks",
 	      out);
 	if (sampled)
 		fputs(",allocations_standard_error,allocated_bytes_standard_error,peak_bytes_standard_error,"
@@ -53,7 +94,7 @@ int render_csv(const struct report *report)
 	for (size_t i = 0; i < report->shown; i++) {
 		const struct site *site = &report->table->sites[i];
 		const struct costs *c = &site->costs;
-		int error = put_names(out, report->model, site);
+		int error = put_key(out, report->model, site);
 		if (error)
 			return error;
 		fprintf(out,

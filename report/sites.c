@@ -256,7 +256,9 @@ static int compare_sites(const void *left, const void *right, void *context)
 		order = compare_numbers(a->address, b->address);
 	if (!order)
 		order = compare_numbers(a->process, b->process);
-	return order ? order : compare_numbers(a->stack_id, b->stack_id);
+	if (!order)
+		order = compare_numbers(a->stack_id, b->stack_id);
+	return order ? order : compare_numbers(a->part, b->part);
 }
 
 static int compare_stacks(const void *left, const void *right, void *context)
@@ -275,6 +277,14 @@ void sites_sort_stacks(struct site_table *table, const struct site *site, const 
 		    first, compare_stacks, &context);
 }
 
+void sites_sort(struct site_table *table, const struct model *model,
+		const struct site_options *options)
+{
+	struct sort_context context = { model, options->sort };
+	order_first(table->sites, table->count, sizeof(*table->sites),
+		    options->top ? options->top : table->count, compare_sites, &context);
+}
+
 int sites_build(struct site_table *table, const struct model *model,
 		const struct site_options *options, const struct plumbing *plumbing,
 		const struct filter_set *filters, struct diag *diag)
@@ -289,11 +299,8 @@ int sites_build(struct site_table *table, const struct model *model,
 		error = group_stacks(&b, filters);
 	if (!error)
 		error = list_stacks(&b);
-	if (!error) {
-		struct sort_context context = { model, options->sort };
-		order_first(table->sites, table->count, sizeof(*table->sites),
-			    options->top ? options->top : table->count, compare_sites, &context);
-	}
+	if (!error)
+		sites_sort(table, model, options);
 	free(b.group_of);
 	hash_index_release(&b.groups);
 	if (error) {

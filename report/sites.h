@@ -27,6 +27,7 @@ struct site {
 	uint64_t address;  /* set only when the function is not known */
 	uint32_t process;  /* index + 1; by process only, then module is the executable */
 	uint32_t stack_id; /* index + 1; by stack only */
+	uint32_t part;	   /* index + 1, of the first of several; by thread and by size only */
 	uint32_t first_stack, stack_count; /* into site_table.stacks */
 	struct costs costs;
 };
@@ -52,6 +53,9 @@ int sites_build(struct site_table *table, const struct model *model,
 		const struct filter_set *filters, struct diag *diag)
 	__attribute__((warn_unused_result));
 void sites_release(struct site_table *table);
+/* Puts the sites that need be so in order of cost. */
+void sites_sort(struct site_table *table, const struct model *model,
+		const struct site_options *options);
 /* Puts the first of a site's stacks in order of cost; done only for sites that are shown. */
 void sites_sort_stacks(struct site_table *table, const struct site *site, const struct model *model,
 		       enum report_sort sort, size_t first);

@@ -132,14 +132,14 @@ static char *print_place(struct text *t, const char *file, uint32_t line)
 	return place;
 }
 
-static struct text_label make_label(struct text *t, const char *name, const char *place)
+struct text_label text_label_make(struct text *t, const char *name, const char *place)
 {
 	return (struct text_label){ text_clean(t, name), text_clean(t, place) };
 }
 
 static struct text_label function_label(struct text *t, const char *function, const char *place)
 {
-	struct text_label label = make_label(t, function, place);
+	struct text_label label = text_label_make(t, function, place);
 	if (!t->full_names)
 		names_shorten(label.name, t->ellipsis);
 	return label;
@@ -159,7 +159,7 @@ static struct text_label code_label(struct text *t, const char *function, const 
 		if (asprintf(&made, "%s%s0x%" PRIx64, module ? module_name : "", module ? "+" : "",
 			     address) < 0)
 			made = NULL;
-		label = make_label(t, made, "");
+		label = text_label_make(t, made, "");
 	} else if (file) {
 		made = print_place(t, file, line);
 		label = function_label(t, function, made);
@@ -238,7 +238,7 @@ static struct text_label process_label(struct text *t, const struct site *site)
 		     executable ? (t->full_paths ? executable : path_base(executable)) : "?",
 		     process->rec.pid) < 0)
 		name = NULL;
-	struct text_label label = make_label(t, name, "");
+	struct text_label label = text_label_make(t, name, "");
 	free(name);
 	return label;
 }
@@ -251,15 +251,17 @@ struct text_label text_site_label(struct text *t, const struct site *site)
 	if (site->process)
 		return process_label(t, site);
 	if (by == REPORT_BY_TAG)
-		return make_label(t, "(no tag)", "");
+		return text_label_make(t, "(no tag)", "");
+	if (site->part)
+		return text_part_label(t, site);
 	if (!site->function && !site->module && !site->file && !site->address)
-		return make_label(t, "(no stack known)", "");
+		return text_label_make(t, "(no stack known)", "");
 	if (by == REPORT_BY_FILE && site->file)
-		return make_label(t, t->full_paths ? file : path_base(file), "");
+		return text_label_make(t, t->full_paths ? file : path_base(file), "");
 	if (by == REPORT_BY_MODULE)
-		return make_label(t, t->full_paths ? module : path_base(module), "");
+		return text_label_make(t, t->full_paths ? module : path_base(module), "");
 	if (!site->function && !site->address && module) /* by function or file, not known */
-		return make_label(t, "(unknown)", t->full_paths ? module : path_base(module));
+		return text_label_make(t, "(unknown)", t->full_paths ? module : path_base(module));
 	return code_label(t, model_text(t->model, site->function), file, site->line, module,
 			  site->address);
 }

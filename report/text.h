@@ -74,6 +74,11 @@ const char *text_end_reason(enum stack_end end);
 size_t text_room(const struct text *t, size_t column, size_t least);
 struct text_label text_frame_label(struct text *t, const struct shown_frame *frame);
 struct text_label text_site_label(struct text *t, const struct site *site);
+struct text_label text_label_make(struct text *t, const char *name, const char *place);
+/* The same of a row that stands for a thread or a size. */
+struct text_label text_part_label(struct text *t, const struct site *site);
+/* What to know about figures below zero. */
+void text_part_note(struct text *t);
 /* "name  place" in at most `columns`: the name is cut first. */
 void text_label_put(struct text *t, enum text_style style, const struct text_label *label,
 		    size_t columns);

@@ -142,6 +142,7 @@ static void put_process_hint(struct text *t)
 void text_notes(struct text *t)
 {
 	put_nameless(t);
+	text_part_note(t);
 	put_recorded(t);
 	put_process_hint(t);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "report/parts.h"
 #include "report/render.h"
 #include "report/sites.h"
 #include "report/text.h"
@@ -230,6 +231,20 @@ static size_t put_cell(struct text *t, const struct site *site, enum column colu
 	return width > columns[column].width ? (size_t)(width - columns[column].width) : 0;
 }
 
+/* What a full bar stands for: in a histogram, the highest. */
+static int64_t bar_whole(const struct text *t, int64_t whole)
+{
+	int64_t highest = 0;
+	if (t->report->options->by != REPORT_BY_SIZE)
+		return whole;
+	for (size_t i = 0; i < t->report->shown; i++) {
+		int64_t cost =
+			sites_cost(&t->report->table->sites[i].costs, t->report->options->sort);
+		highest = cost > highest ? cost : highest;
+	}
+	return highest;
+}
+
 static void put_row(struct text *t, const struct site *site)
 {
 	char share[UNITS_TEXT];
@@ -238,9 +253,12 @@ static void put_row(struct text *t, const struct site *site)
 	int64_t whole = sites_cost(&t->model->totals.costs, sort);
 	int64_t part = sites_cost(&site->costs, sort);
 	size_t used = site_column(t, sort) + put_cell(t, site, layouts[sort].first);
-	fprintf(t->out, " %*s ", SHARE_WIDTH, units_percent(share, part, whole));
+	/* What a thread frees for others has no share, nor have those others. */
+	bool has_share = part >= 0 && part <= whole;
+	units_percent(share, part, whole);
+	fprintf(t->out, " %*s ", SHARE_WIDTH, has_share ? share : "");
 	if (!narrow) {
-		put_bar(t, part, whole);
+		put_bar(t, has_share ? part : 0, bar_whole(t, whole));
 		fputc(' ', t->out);
 	}
 	used += put_cell(t, site, layouts[sort].second);
@@ -335,6 +353,31 @@ static void put_other_sites(struct text *t, size_t shown)
 	text_remark(t, 0, TEXT_PLAIN, remark);
 }
 
+/* How many rows say something.  Threads below zero do, and sizes are not in order of cost: then it is all or none. */
+static size_t count_rows(const struct text *t)
+{
+	const struct report *report = t->report;
+	enum report_sort sort = report->options->sort;
+	size_t count = 0;
+	if (!is_by_part(report->options->by)) {
+		while (count < report->shown &&
+		       sites_cost(&report->table->sites[count].costs, sort) > 0)
+			count++;
+		return count;
+	}
+	for (size_t i = 0; i < report->shown; i++) {
+		if (sites_cost(&report->table->sites[i].costs, sort) != 0)
+			return report->shown;
+	}
+	return 0;
+}
+
+static bool has_passed(const struct text *t)
+{
+	return t->report->table->stack_count || !t->model->stack_count ||
+	       is_by_part(t->report->options->by);
+}
+
 void text_table(struct text *t)
 {
 	const struct site_table *table = t->report->table;
@@ -342,22 +385,19 @@ void text_table(struct text *t)
 	enum report_by by = t->report->options->by;
 	bool with_stacks =
 		by == REPORT_BY_SITE || by == REPORT_BY_STACK || by == REPORT_BY_FUNCTION;
-	size_t shown = 0;
-	while (shown < t->report->shown && sites_cost(&table->sites[shown].costs, sort) > 0) {
-		if (shown == 0)
+	size_t count = count_rows(t);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0)
 			put_heading(t);
 		else if (with_stacks)
 			fputc('\n', t->out);
-		put_row(t, &table->sites[shown]);
+		put_row(t, &table->sites[i]);
 		if (with_stacks)
-			put_stacks(t, &table->sites[shown]);
-		shown++;
+			put_stacks(t, &table->sites[i]);
 	}
-	if (shown == 0)
+	if (count == 0)
 		fprintf(t->out, "\n%s\n",
-			table->stack_count || !t->model->stack_count
-				? layouts[sort].nothing
-				: "No stack passes the filters.");
-	else if (shown < table->count)
-		put_other_sites(t, shown);
+			has_passed(t) ? layouts[sort].nothing : "No stack passes the filters.");
+	else if (count < table->count)
+		put_other_sites(t, count);
 }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/parts.h"
+
 static int add_filters(struct filter_set *set, const struct report_list *list, bool plain,
 		       bool exclude, struct diag *diag)
 {
@@ -37,15 +39,7 @@ static int check_options(const struct report_options *options, const struct repo
 		return diag_set(diag, -EINVAL, "no recording is named");
 	if (options->top < 0 || options->frames < 0 || options->process < 0 || options->pid < 0)
 		return diag_set(diag, -EINVAL, "a number is negative");
-	if (options->by == REPORT_BY_THREAD || options->by == REPORT_BY_SIZE) {
-		diag_set(diag, -EINVAL, "cannot report by %s: recordings hold no such data",
-			 report_by_names[options->by].name);
-		diag_hint(
-			diag,
-			"they can be reported by site, stack, function, file, module, tag or process");
-		return -EINVAL;
-	}
-	return 0;
+	return parts_check_options(options, diag);
 }
 
 static int load_suppressions(struct suppressions *set, const struct report_options *options,
@@ -89,7 +83,9 @@ int view_open(struct view *view, const struct report_options *options,
 		error = suppressions_apply(&view->suppressions, &view->model, diag);
 	if (!error && filter_match(&view->filters, &view->model))
 		error = diag_set(diag, -ENOMEM, "out of memory");
-	if (!error)
+	if (!error && is_by_part(options->by))
+		error = parts_build(&view->table, &view->model, &site_options, files, diag);
+	else if (!error)
 		error = sites_build(&view->table, &view->model, &site_options, &view->plumbing,
 				    &view->filters, diag);
 	if (error)
