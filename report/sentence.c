@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/model.h"
 #include "report/units.h"
 
 bool sentence_open(struct text *t, struct sentence *s)
@@ -61,4 +62,33 @@ void sentence_argument(struct sentence *s, const char *argument)
 			fputc(*p, s->stream);
 	}
 	fputc('\'', s->stream);
+}
+
+void sentence_command(struct sentence *s, const struct model *model,
+		      const struct model_process *process)
+{
+	for (uint32_t i = 0; i < process->argc; i++) {
+		const char *argument = model_text(model, model->argv[process->argv + i]);
+		fputs(i ? " " : "", s->stream);
+		sentence_argument(s, argument ? argument : "");
+	}
+	if (process->argc == 0)
+		fputs(process->executable ? model_text(model, process->executable)
+					  : "(unknown program)",
+		      s->stream);
+}
+
+void sentence_selection(struct sentence *s, const struct report_options *o)
+{
+	FILE *out = s->stream;
+	for (size_t i = 0; i < o->suppressions.count; i++) {
+		fputs(" --suppressions ", out);
+		sentence_argument(s, o->suppressions.items[i]);
+	}
+	if (o->all)
+		fputs(" --all", out);
+	if (o->process)
+		fprintf(out, " --process %d", o->process);
+	if (o->pid)
+		fprintf(out, " --pid %d", o->pid);
 }

@@ -8,7 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/report.h"
 #include "report/text.h"
+
+struct model;
+struct model_process;
 
 struct sentence {
 	FILE *stream; /* what is written here becomes the text */
@@ -27,5 +31,10 @@ char *sentence_take(struct text *t, struct sentence *s);
 void sentence_count(struct sentence *s, uint64_t count, const char *singular, const char *plural);
 /* One argument as a shell would take it. */
 void sentence_argument(struct sentence *s, const char *argument);
+/* The command line of a process. */
+void sentence_command(struct sentence *s, const struct model *model,
+		      const struct model_process *process);
+/* The options that chose what a report is about, each after a blank. */
+void sentence_selection(struct sentence *s, const struct report_options *o);
 
 #endif

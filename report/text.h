@@ -97,6 +97,12 @@ void text_stack(struct text *t, const struct model_stack *stack, uint32_t previo
 #define TEXT_ERROR 40
 const char *text_error(const struct text *t, char *cell, double value, double variance);
 
+/* What a row of a table is about: as a heading, and counted; indexed by enum report_by. */
+struct text_row_name {
+	const char *title, *singular, *plural;
+};
+extern const struct text_row_name text_row_names[];
+
 /* The parts of a report, in their order. */
 void text_title(struct text *t);
 void text_header(struct text *t);

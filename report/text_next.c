@@ -8,22 +8,6 @@
 #include "report/sites.h"
 #include "report/text.h"
 
-/* The options that chose what this report is about. */
-static void put_selection(struct sentence *s, const struct report_options *o)
-{
-	FILE *out = s->stream;
-	for (size_t i = 0; i < o->suppressions.count; i++) {
-		fputs(" --suppressions ", out);
-		sentence_argument(s, o->suppressions.items[i]);
-	}
-	if (o->all)
-		fputs(" --all", out);
-	if (o->process)
-		fprintf(out, " --process %d", o->process);
-	if (o->pid)
-		fprintf(out, " --pid %d", o->pid);
-}
-
 /* What one would likely ask next. */
 void text_next(struct text *t)
 {
@@ -39,7 +23,7 @@ void text_next(struct text *t)
 		fputs("--sort temporary", s.stream);
 	else
 		fputs(o->by == REPORT_BY_MODULE ? "--by function" : "--by module", s.stream);
-	put_selection(&s, o);
+	sentence_selection(&s, o);
 	for (size_t i = 0; i < o->files.count; i++) {
 		if (o->files.count == 1 && strcmp(o->files.items[i], "memtrack.dat") == 0)
 			break;

@@ -171,10 +171,7 @@ static size_t site_column(const struct text *t, enum report_sort sort)
 				  : full;
 }
 
-/* What a row is about: as a heading, and counted. */
-static const struct {
-	const char *title, *singular, *plural;
-} row_names[] = {
+const struct text_row_name text_row_names[] = {
 	[REPORT_BY_SITE] = { "Site", "site", "sites" },
 	[REPORT_BY_STACK] = { "Stack", "stack", "stacks" },
 	[REPORT_BY_FUNCTION] = { "Function", "function", "functions" },
@@ -209,7 +206,7 @@ static void put_heading(struct text *t)
 		fputc(' ', out);
 		put_title(out, t, layouts[sort].third);
 	}
-	fprintf(out, "  %s", row_names[t->report->options->by].title);
+	fprintf(out, "  %s", text_row_names[t->report->options->by].title);
 	fclose(out);
 	fputc('\n', t->out);
 	text_put(t, TEXT_BOLD, line);
@@ -347,7 +344,7 @@ static void put_other_sites(struct text *t, size_t shown)
 		costs_add(&rest, &table->sites[i].costs);
 	format_cost(t, cost, sizeof(cost), &rest, t->report->options->sort);
 	snprintf(remark, sizeof(remark), "%s more %s with %s%s", units_count(count, left),
-		 left == 1 ? row_names[by].singular : row_names[by].plural, cost,
+		 left == 1 ? text_row_names[by].singular : text_row_names[by].plural, cost,
 		 shown < t->report->shown ? "" : " (--top N shows more)");
 	fputc('\n', t->out);
 	text_remark(t, 0, TEXT_PLAIN, remark);

@@ -12,20 +12,6 @@
 
 #define COMMAND_WIDTH_MIN 20
 
-static void put_command(struct sentence *s, const struct model *model,
-			const struct model_process *process)
-{
-	for (uint32_t i = 0; i < process->argc; i++) {
-		const char *argument = model_text(model, model->argv[process->argv + i]);
-		fputs(i ? " " : "", s->stream);
-		sentence_argument(s, argument ? argument : "");
-	}
-	if (process->argc == 0)
-		fputs(process->executable ? model_text(model, process->executable)
-					  : "(unknown program)",
-		      s->stream);
-}
-
 static void format_end(char *text, size_t size, const struct rec_process *rec)
 {
 	if (rec->exit_signal) {
@@ -67,7 +53,7 @@ static void put_process(struct text *t, const struct model_process *process)
 	struct sentence s;
 	if (!sentence_open(t, &s))
 		return;
-	put_command(&s, t->model, process);
+	sentence_command(&s, t->model, process);
 	format_end(end, sizeof(end), &process->rec);
 	snprintf(fate, sizeof(fate), "(pid %d) ran %s%s", process->rec.pid,
 		 units_duration(duration, process->rec.duration_ns), end);
