@@ -4,29 +4,28 @@
  * table; no stacks.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "report/csv.h"
+#include "report/csv_costs.h"
 #include "report/model.h"
 #include "report/render.h"
 #include "report/sites.h"
 #include "report/size_class.h"
+#include "report/utf8.h"
 
 static int put_names(FILE *out, const struct model *model, const struct site *site)
 {
-	if (site->process)
-		fprintf(out, "%d", model->processes[site->process - 1].rec.pid);
+	const struct model_process *process =
+		site->process ? &model->processes[site->process - 1] : NULL;
+	if (process)
+		fprintf(out, "%" PRIu32 ",%d", process->number, process->rec.pid);
+	else
+		fputc(',', out);
 	fputc(',', out);
-	int error = csv_put(out, model_text(model, site->function), 0);
-	fputc(',', out);
-	if (!error)
-		error = csv_put(out, model_text(model, site->file), 0);
-	fputc(',', out);
-	if (site->line)
-		fprintf(out, "%" PRIu32, site->line);
-	fputc(',', out);
-	return error ? error : csv_put(out, model_text(model, site->module), 0);
+	int error = csv_place(out, model, site);
+	fputc(',', out); /* no recording has tags */
+	return error;
 }
 
 static int put_thread(FILE *out, const struct model *model, const struct model_thread *thread)
@@ -36,7 +35,7 @@ static int put_thread(FILE *out, const struct model *model, const struct model_t
 	if (thread->rec.tid)
 		fprintf(out, "%" PRId32, thread->rec.tid);
 	fputc(',', out);
-	int error = csv_put(out, model_text(model, thread->name), 0);
+	int error = csv_put(out, model_text(model, thread->name), UTF8_VISIBLE);
 	fprintf(out, ",%" PRIu64 ",%d", thread->rec.holders, thread->rec.inherited);
 	return error;
 }
@@ -61,51 +60,47 @@ static int put_key(FILE *out, const struct model *model, const struct site *site
 	return 0;
 }
 
-static const char *key_columns(enum report_by by)
+static void put_key_titles(FILE *out, enum report_by by)
 {
-	if (by == REPORT_BY_THREAD)
-		return "pid,thread,tid,name,threads,inherited";
-	return by == REPORT_BY_SIZE ? "size_min,size_max" : "pid,function,file,line,module";
+	if (by == REPORT_BY_THREAD) {
+		fputs("pid,thread,tid,name,threads,inherited", out);
+	} else if (by == REPORT_BY_SIZE) {
+		fputs("size_min,size_max", out);
+	} else {
+		fputs("process,pid,", out);
+		csv_place_titles(out);
+		fputs(",tag", out);
+	}
 }
 
-static void put_errors(FILE *out, const struct cost_variances *v)
+/* What follows the key is the same for all tables, and the errors come last. */
+static void put_titles(FILE *out, enum report_by by, bool sampled)
 {
-	const double variances[] = { v->allocations,	      v->allocated_bytes, v->peak_bytes,
-				     v->peak_blocks,	      v->leaked_bytes,	  v->leaked_blocks,
-				     v->temporary_allocations };
-	for (size_t i = 0; i < sizeof(variances) / sizeof(variances[0]); i++)
-		fprintf(out, ",%.3f", sqrt(variances[i]));
+	put_key_titles(out, by);
+	csv_cost_titles(out, "", "");
+	fputs(",stacks", out);
+	if (sampled)
+		csv_cost_titles(out, "", "_standard_error");
+	fputc('\n', out);
+}
+
+static int put_row(FILE *out, const struct model *model, const struct site *site)
+{
+	int error = put_key(out, model, site);
+	csv_costs(out, &site->costs);
+	fprintf(out, ",%" PRIu32, site->stack_count);
+	if (model->totals.sample_mean)
+		csv_standard_errors(out, &site->costs.variances);
+	fputc('\n', out);
+	return error;
 }
 
 int render_csv(const struct report *report)
 {
 	FILE *out = report->options->out;
-	bool sampled = report->model->totals.sample_mean != 0;
-	fputs(key_columns(report->options->by), out);
-	fputs(",allocations,allocated_bytes,peak_bytes,peak_blocks,leaked_bytes,leaked_blocks,"
-	      "temporary_allocations,stacks",
-	      out);
-	if (sampled)
-		fputs(",allocations_standard_error,allocated_bytes_standard_error,peak_bytes_standard_error,"
-		      "peak_blocks_standard_error,leaked_bytes_standard_error,leaked_blocks_standard_error,"
-		      "temporary_allocations_standard_error",
-		      out);
-	fputc('\n', out);
-	for (size_t i = 0; i < report->shown; i++) {
-		const struct site *site = &report->table->sites[i];
-		const struct costs *c = &site->costs;
-		int error = put_key(out, report->model, site);
-		if (error)
-			return error;
-		fprintf(out,
-			",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-			",%" PRIu64 ",%" PRIu32,
-			c->allocations, c->allocated_bytes, c->peak_bytes, c->peak_blocks,
-			c->leaked_bytes, c->leaked_blocks, c->temporary_allocations,
-			site->stack_count);
-		if (sampled)
-			put_errors(out, &c->variances);
-		fputc('\n', out);
-	}
-	return 0;
+	int error = 0;
+	put_titles(out, report->options->by, report->model->totals.sample_mean);
+	for (size_t i = 0; !error && i < report->shown; i++)
+		error = put_row(out, report->model, &report->table->sites[i]);
+	return error;
 }

@@ -193,6 +193,24 @@ sites_of() {
 	assert_match out leaf
 }
 
+@test "CSV: rows as Python reads them" {
+	record "$B/basic"
+	memtrack 0 report --format csv memtrack.dat
+	mv out rows.csv
+	memtrack 0 report --format csv --by process memtrack.dat
+	mv out processes.csv
+	python3 - <<-'END' || fail "$(cat rows.csv processes.csv)"
+		import csv
+		rows = list(csv.DictReader(open("rows.csv", newline="")))
+		large = [r for r in rows if r["function"] == "large"][0]
+		assert (large["allocations"], large["peak_bytes"], large["leaked_blocks"], large["stacks"]) == ("11", "2000000", "10", "2"), large
+		assert (large["address"], large["tag"], large["process"]) == ("", "", ""), large
+		process, = csv.DictReader(open("processes.csv", newline=""))
+		assert process["process"] == "1" and process["allocations"] == "1012", process
+		assert list(process) == list(large), "columns differ"
+	END
+}
+
 @test "CSV: as many fields in each line as in the first, plain integers" {
 	record "$B/basic"
 	memtrack 0 report --format csv memtrack.dat

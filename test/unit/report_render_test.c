@@ -995,14 +995,14 @@ static void test_csv_of_estimates(void **state)
 	char *text = fixture_report_ok(&options, fixture_path("a.dat"));
 	assert_string_equal(
 		text,
-		"pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,"
+		"process,pid,function,file,line,module,address,tag,allocations,allocated_bytes,peak_bytes,peak_blocks,"
 		"leaked_bytes,leaked_blocks,temporary_allocations,stacks,allocations_standard_error,"
 		"allocated_bytes_standard_error,peak_bytes_standard_error,peak_blocks_standard_error,"
 		"leaked_bytes_standard_error,leaked_blocks_standard_error,"
 		"temporary_allocations_standard_error\n"
-		",load,/src/load.c,40,/abs/prog,1203,22020096,7340032,15,1048576,2,600,2,"
+		",,load,/src/load.c,40,/abs/prog,,,1203,22020096,7340032,15,1048576,2,600,2,"
 		"424.264,2965820.801,148291.040,4.243,1048.576,7.071,141.421\n"
-		",,,,/abs/libstripped.so,1,1048576,1048576,1,0,0,0,1,"
+		",,,,,/abs/libstripped.so,0xbeef,,1,1048576,1048576,1,0,0,0,1,"
 		"0.000,0.000,0.000,0.000,0.000,0.000,0.000\n");
 	free(text);
 }
@@ -1170,9 +1170,9 @@ static void test_csv(void **state)
 	char *text = fixture_report_ok(&options, path);
 	assert_string_equal(
 		text,
-		"pid,function,file,line,module,allocations,allocated_bytes,peak_bytes,peak_blocks,"
+		"process,pid,function,file,line,module,address,tag,allocations,allocated_bytes,peak_bytes,peak_blocks,"
 		"leaked_bytes,leaked_blocks,temporary_allocations,stacks\n"
-		",\"f(int, char \"\"x\"\")\",/src/a.c,7,/abs/prog,1,2,5,4,7,6,3,1\n");
+		",,\"f(int, char \"\"x\"\")\",/src/a.c,7,/abs/prog,,,1,2,5,4,7,6,3,1\n");
 	free(text);
 }
 
