@@ -92,7 +92,7 @@ STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agen
 OPERATORS_OBJECTS := $(O)/agent/allocators/operators.o
 
 MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-diff.1 memtrack-recover.1 memtrack-help.1 memtrack-sql.1 memtrack-dat.5 \
-	memtrack-internals.7 memtrack-stomp.7)
+	memtrack-internals.7 memtrack-stomp.7 memtrack-tutorial.7)
 
 # -- building ---------------------------------------------------------------------------------------
 

@@ -67,6 +67,12 @@ list() {
 	bugs++:             @@ -o % bugs.cpp
 	correct:            @ -o % correct.c
 	crowd:              @ -o % crowd.c
+	orders:             @ -o % tutorial/orders.c
+	orders-fixed:       @ -DFIXED -o % tutorial/orders.c
+	pages:              @ -o % tutorial/pages.c
+	pages-fixed:        @ -DFIXED -o % tutorial/pages.c
+	words:              @ -o % tutorial/words.c
+	words-fixed:        @ -DFIXED -o % tutorial/words.c
 	libtally.so:        @ -shared -fPIC -o % tally.c
 	libwitness.so:      @ -shared -fPIC -o % witness.c
 	END
