@@ -51,6 +51,7 @@ list() {
 	ownmalloc-jemalloc: @ -DWITH=2 -o % ownmalloc.c
 	shuffle:            @ -o % shuffle.c
 	sizes:              @ -o % sizes.c
+	parts:              @ -o % parts.c
 	wrong:              @ -o % wrong.c -ldl
 	libwrapper.so:      @ -shared -fPIC -o % wrapper.c -ldl
 	wrapped:            @ -o % wrong.c "$out/libwrapper.so" -Wl,--no-as-needed -Wl,-rpath,'$ORIGIN' -ldl
