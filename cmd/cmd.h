@@ -89,6 +89,7 @@ extern const struct command run_command;
 extern const struct command report_command;
 extern const struct command diff_command;
 extern const struct command sql_command;
+extern const struct command symbolize_command;
 extern const struct command recover_command;
 extern const struct command help_command;
 

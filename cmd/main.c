@@ -14,8 +14,8 @@
 #include "cmd/msg.h"
 
 const struct command *const commands[] = {
-	&run_command,	  &report_command, &diff_command, &sql_command,
-	&recover_command, &help_command,   NULL,
+	&run_command,	    &report_command,  &diff_command, &sql_command,
+	&symbolize_command, &recover_command, &help_command, NULL,
 };
 
 const struct command *cmd_find(const char *name)

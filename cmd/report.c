@@ -8,6 +8,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/msg.h"
+#include "cmd/symbols.h"
 #include "cmd/terminal.h"
 
 static const char default_file[] = "memtrack.dat";
@@ -82,6 +83,7 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->frames = (int)o->frames;
 	r->full_paths = o->full_paths;
 	r->full_names = o->full_names;
+	r->downloads = symbols_downloads_possible();
 	r->width = terminal_width(STDOUT_FILENO);
 	r->utf8 = terminal_utf8();
 	r->color = color_wanted((enum color)o->color, STDOUT_FILENO);

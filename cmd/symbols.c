@@ -35,11 +35,16 @@ void symbols_clear_progress(void)
 	progress_shown = false;
 }
 
-void symbols_mention_downloads(const struct symbol_options *options, size_t modules)
+bool symbols_downloads_possible(void)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
-	if (modules && !options->debuginfod && urls && *urls)
+	return urls && *urls;
+}
+
+void symbols_mention_downloads(const struct symbol_options *options, size_t modules)
+{
+	if (modules && !options->debuginfod && symbols_downloads_possible())
 		msg_info("no debug information for %zu file%s: --debuginfod allows to download it",
 			 modules, modules == 1 ? "" : "s");
 }

@@ -31,6 +31,8 @@ struct sym_options symbols_from(const struct symbol_options *options, bool visib
 /* One line on stderr, over the last one. */
 void symbols_progress(const char *what, size_t done, size_t total);
 void symbols_clear_progress(void);
+/* DEBUGINFOD_URLS names a server. */
+bool symbols_downloads_possible(void);
 /*
  * Says that debug information for `modules` could be downloaded, when that is so and was not allowed: downloads that
  * nobody expected are a nuisance; so is not to know that there could be some.

@@ -111,3 +111,20 @@ struct sqlite3 *rec_database(struct recording *rec)
 {
 	return rec->db;
 }
+
+const char *rec_symbols_reason(const char *symbols)
+{
+	static const struct {
+		const char *symbols, *reason;
+	} reasons[] = {
+		{ "none", "stripped" },
+		{ "missing", "file missing" },
+		{ "replaced", "file replaced by another build" },
+		{ "unreadable", "file unreadable" },
+	};
+	for (size_t i = 0; symbols && i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (strcmp(symbols, reasons[i].symbols) == 0)
+			return reasons[i].reason;
+	}
+	return NULL;
+}

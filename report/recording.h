@@ -102,6 +102,9 @@ struct rec_module {
 	const char *symbols; /* "dwarf", "elf", "none", "missing", "replaced", "unreadable" */
 };
 
+/* Why there are no names, of rec_module.symbols, in words; NULL when there are some. */
+const char *rec_symbols_reason(const char *symbols);
+
 /* One source-level frame; NULL/0 where unknown. */
 struct rec_frame {
 	const char *function;

@@ -89,6 +89,7 @@ struct report_options {
 	int frames; /* shown of each stack; 0 = all */
 	bool full_paths;
 	bool full_names; /* else template arguments and parameters are left out */
+	bool downloads;	 /* debug information could be downloaded: say so where names are missing */
 	bool color;
 	bool utf8;
 	int width; /* columns; 0 = no limit */

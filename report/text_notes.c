@@ -41,23 +41,6 @@ static bool *nameless_modules(const struct model *model)
 	return nameless;
 }
 
-static const char *symbols_reason(const char *symbols)
-{
-	static const struct {
-		const char *symbols, *reason;
-	} reasons[] = {
-		{ "none", "stripped" },
-		{ "missing", "file missing" },
-		{ "replaced", "file replaced by another build" },
-		{ "unreadable", "file unreadable" },
-	};
-	for (size_t i = 0; symbols && i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		if (strcmp(symbols, reasons[i].symbols) == 0)
-			return reasons[i].reason;
-	}
-	return NULL;
-}
-
 static void put_nameless(struct text *t)
 {
 	const struct model *model = t->model;
@@ -69,7 +52,8 @@ static void put_nameless(struct text *t)
 		return;
 	}
 	for (size_t id = 1; id <= model->module_count; id++) {
-		const char *reason = symbols_reason(model_text(model, model->modules[id].symbols));
+		const char *reason =
+			rec_symbols_reason(model_text(model, model->modules[id].symbols));
 		const char *path = model_text(model, model->modules[id].path);
 		if (!nameless[id] || !reason || !path)
 			continue;
@@ -79,6 +63,8 @@ static void put_nameless(struct text *t)
 	}
 	if (s.parts > MODULES_LISTED)
 		fprintf(s.stream, " and %d more", s.parts - MODULES_LISTED);
+	if (s.parts && t->report->options->downloads)
+		fputs("; memtrack symbolize --debuginfod may find them", s.stream);
 	sentence_print(t, &s, "Note", TEXT_PLAIN);
 	free(nameless);
 }
