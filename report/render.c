@@ -54,6 +54,16 @@ const struct model_process *report_single_process(const struct model *model)
 	return single;
 }
 
+const struct model_process *report_largest_unselected(const struct model *model)
+{
+	const struct model_process *largest = NULL;
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (!largest || model->processes[i].rec.peak_bytes > largest->rec.peak_bytes)
+			largest = &model->processes[i];
+	}
+	return largest && !largest->selected && model->file_count == 1 ? largest : NULL;
+}
+
 const char *path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -54,6 +54,11 @@ bool frame_walk_next(struct frame_walk *walk, struct shown_frame *frame);
 
 /* The only selected process, or NULL when several are summed. */
 const struct model_process *report_single_process(const struct model *model);
+/*
+ * The process with the highest peak when it is not among those reported; else,
+ * and when there are several recordings, NULL.
+ */
+const struct model_process *report_largest_unselected(const struct model *model);
 const char *path_base(const char *path);
 
 #endif

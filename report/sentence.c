@@ -78,17 +78,26 @@ void sentence_command(struct sentence *s, const struct model *model,
 		      s->stream);
 }
 
+static void put_list(struct sentence *s, const char *option, const struct report_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		fprintf(s->stream, " %s ", option);
+		sentence_argument(s, list->items[i]);
+	}
+}
+
 void sentence_selection(struct sentence *s, const struct report_options *o)
 {
-	FILE *out = s->stream;
-	for (size_t i = 0; i < o->suppressions.count; i++) {
-		fputs(" --suppressions ", out);
-		sentence_argument(s, o->suppressions.items[i]);
-	}
+	put_list(s, "--filter", &o->filters);
+	put_list(s, "--exclude", &o->excludes);
+	put_list(s, "--focus", &o->focus);
+	put_list(s, "--ignore", &o->ignore);
+	put_list(s, "--plumbing", &o->plumbing);
+	put_list(s, "--suppressions", &o->suppressions);
 	if (o->all)
-		fputs(" --all", out);
+		fputs(" --all", s->stream);
 	if (o->process)
-		fprintf(out, " --process %d", o->process);
+		fprintf(s->stream, " --process %d", o->process);
 	if (o->pid)
-		fprintf(out, " --pid %d", o->pid);
+		fprintf(s->stream, " --pid %d", o->pid);
 }

@@ -85,20 +85,9 @@ static void put_recorded(struct text *t)
 	}
 }
 
-/* The process with the highest peak, when it is not among those reported. */
-static const struct model_process *largest_unselected(const struct model *model)
-{
-	const struct model_process *largest = NULL;
-	for (size_t i = 0; i < model->process_count; i++) {
-		if (!largest || model->processes[i].rec.peak_bytes > largest->rec.peak_bytes)
-			largest = &model->processes[i];
-	}
-	return largest && !largest->selected && model->file_count == 1 ? largest : NULL;
-}
-
 static void add_largest(struct text *t, struct sentence *s)
 {
-	const struct model_process *largest = largest_unselected(t->model);
+	const struct model_process *largest = report_largest_unselected(t->model);
 	char size[UNITS_TEXT], error[TEXT_ERROR];
 	if (!largest)
 		return;
