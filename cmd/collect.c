@@ -14,20 +14,10 @@
 #include "cmd/code_map.h"
 #include "cmd/collect_errors.h"
 #include "cmd/collect_parts.h"
+#include "cmd/collect_private.h"
 #include "cmd/image.h"
 #include "cmd/notes.h"
 #include "cmd/session.h"
-
-/* One image on its way into the recording. */
-struct item {
-	const struct watched *watched;
-	struct image image;
-	uint32_t *codes; /* per node: its place in the code map, 0 none */
-	rec_id *rows; /* per node: the recording's node; of a node that is left out, its parent's */
-	uint8_t *ends; /* per node: enum stack_end */
-	rec_id process;
-	bool exec_ended;
-};
 
 struct collector {
 	const struct collect_options *options;
@@ -222,21 +212,6 @@ static int write_nodes(struct collector *c, struct item *item)
 
 /* -- costs -------------------------------------------------------------------------------------- */
 
-struct row {
-	int64_t node;
-	uint8_t end;
-	struct costs costs;
-};
-
-static int by_node(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->end - y->end;
-}
-
 static struct row make_row(const struct item *item, size_t index)
 {
 	const struct image_cost *cost = &item->image.costs[index];
@@ -255,10 +230,10 @@ static void sort_rows(struct row *rows, size_t count)
 {
 	size_t sorted = 1;
 
-	while (sorted < count && by_node(&rows[sorted - 1], &rows[sorted]) <= 0)
+	while (sorted < count && collect_compare(&rows[sorted - 1], &rows[sorted]) <= 0)
 		sorted++;
 	if (sorted < count)
-		qsort(rows, count, sizeof(*rows), by_node);
+		qsort(rows, count, sizeof(*rows), collect_compare);
 }
 
 /* One row for each stack: two nodes may turn out to be the same one. */
@@ -273,7 +248,7 @@ static struct row *make_rows(const struct item *item, size_t *count)
 		rows[i] = make_row(item, i);
 	sort_rows(rows, item->image.cost_count);
 	for (size_t i = 0; i < item->image.cost_count; i++) {
-		if (kept && by_node(&rows[kept - 1], &rows[i]) == 0)
+		if (kept && collect_compare(&rows[kept - 1], &rows[i]) == 0)
 			costs_add(&rows[kept - 1].costs, &rows[i].costs);
 		else
 			rows[kept++] = rows[i];
@@ -486,9 +461,11 @@ static int write_item(struct collector *c, size_t index, uint64_t now,
 	for (size_t i = 0; i < count && !error; i++)
 		error = rec_add_stack(c->rec, item->process, (rec_id){ rows[i].node },
 				      (enum stack_end)rows[i].end, &rows[i].costs, c->diag);
-	free(rows);
 	if (!error)
 		error = write_samples(c, item);
+	if (!error)
+		error = collect_moments(c->rec, item, rows, count, c->diag);
+	free(rows);
 	return error ? error
 		     : collect_parts(c->rec, item->process, &item->image,
 				     &item->watched->thread_names, c->diag);

@@ -100,6 +100,13 @@ struct image_totals {
 int image_read_header(struct image_source source, struct seg_header *header, struct diag *diag)
 	__attribute__((warn_unused_result));
 struct image_totals image_read_totals(struct image_source source, const struct seg_header *header);
+/* What one shard has counted of the blocks of a node that are live: a part of a sum, which may be below zero and is to be
+ * added as what it is, a 64-bit number that wraps around.  Blocks are in the units of the segment. */
+typedef void image_take_live(void *context, uint32_t node, uint64_t blocks, uint64_t bytes);
+/* Hands over all parts of what the stacks of a process have live, blocks without a stack under SEG_UNATTRIBUTED.  The process
+ * goes on meanwhile: each counter is read at a time of its own.  Returns how many nodes the process has. */
+uint32_t image_read_live(struct image_source source, const struct seg_header *header,
+			 image_take_live *take, void *context);
 /* Reads who it is, and nothing else. */
 int image_identify(struct image_source source, struct image *image, struct diag *diag)
 	__attribute__((warn_unused_result));

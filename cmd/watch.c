@@ -72,6 +72,7 @@ void watch_release(struct watch *watch)
 		free(watch->images[i].path);
 		free(watch->images[i].samples);
 		thread_names_release(&watch->images[i].thread_names);
+		moments_release(&watch->images[i].moments);
 		if (watch->images[i].fd >= 0)
 			close(watch->images[i].fd);
 	}
@@ -294,31 +295,34 @@ static void end_image(struct watched *w, uint64_t now)
 {
 	w->ended = true;
 	w->end_monotonic_ns = now;
+	moments_stop(&w->moments);
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = -1;
 }
 
 /* A point of the timeline, with the heap as the segment has it now. */
-static void sample_heap(struct watched *w, int fd, uint64_t now, int64_t rss)
+static bool sample_heap(struct watched *w, int fd, uint64_t now, int64_t rss,
+			struct image_totals *totals)
 {
 	struct image_source source = { fd, w->base };
-	struct image_totals totals;
 
 	if (fd < 0 || image_read_header(source, &w->header, NULL) < 0)
-		return;
-	totals = image_read_totals(source, &w->header);
+		return false;
+	*totals = image_read_totals(source, &w->header);
 	add_sample(w, &(struct rec_sample){
 			      .t_ns = (int64_t)(now - w->header.start_monotonic_ns),
-			      .heap_bytes = totals.bytes,
-			      .blocks = totals.blocks,
+			      .heap_bytes = totals->bytes,
+			      .blocks = totals->blocks,
 			      .rss_bytes = rss,
 		      });
+	return true;
 }
 
-static void take_sample(struct watched *w, uint64_t now)
+static void take_sample(const struct watch *watch, struct watched *w, uint64_t now)
 {
 	int64_t rss = read_rss(w->header.pid);
+	struct image_totals totals;
 
 	if (rss < 0) {
 		if (kill(w->header.pid, 0) < 0 && errno == ESRCH)
@@ -328,7 +332,11 @@ static void take_sample(struct watched *w, uint64_t now)
 	w->seen_alive = true;
 	if (rss > w->peak_rss_bytes)
 		w->peak_rss_bytes = rss;
-	sample_heap(w, w->fd, now, rss);
+	if (sample_heap(w, w->fd, now, rss, &totals))
+		moments_look(&w->moments, (struct image_source){ w->fd, w->base }, &w->header,
+			     &totals,
+			     &(struct moments_share){ .image = (size_t)(w - watch->images),
+						      .living = watch->living });
 	if (w->fd >= 0)
 		thread_names_look(&w->thread_names, (struct image_source){ w->fd, w->base },
 				  &w->header, now);
@@ -349,11 +357,12 @@ static void end_replaced(struct watch *watch, const struct watched *newer)
 /* How the process left its heap: even one too short for the clock has this point of its timeline. */
 static void add_last_sample(struct watched *w, uint64_t now)
 {
+	int64_t rss =
+		w->sample_count ? w->samples[w->sample_count - 1].rss_bytes : w->peak_rss_bytes;
+	struct image_totals totals;
 	int fd = open_file(w);
 
-	sample_heap(w, fd, now,
-		    w->sample_count ? w->samples[w->sample_count - 1].rss_bytes
-				    : w->peak_rss_bytes);
+	sample_heap(w, fd, now, rss, &totals);
 	if (fd >= 0)
 		leave_open(w, fd);
 }
@@ -392,7 +401,7 @@ static void look_at_image(struct watch *watch, struct watched *w, uint64_t now)
 	}
 	if (w->ended || now < w->header.start_monotonic_ns + w->next_sample_ns)
 		return;
-	take_sample(w, now);
+	take_sample(watch, w, now);
 	w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;
 }
 
@@ -402,6 +411,9 @@ void watch_look(struct watch *watch, bool thorough)
 
 	find_images(watch, thorough);
 	find_all_regions(watch, thorough);
+	watch->living = 0;
+	for (size_t i = 0; i < watch->count; i++)
+		watch->living += !watch->images[i].ended;
 	for (size_t i = 0; i < watch->count; i++)
 		if (!watch->images[i].ended)
 			look_at_image(watch, &watch->images[i], now);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "agent/layout.h"
+#include "cmd/moments.h"
 #include "cmd/thread_names.h"
 #include "report/recording.h"
 
@@ -35,6 +36,7 @@ struct watched {
 	size_t sample_count, sample_room;
 	uint64_t sample_every_ns, next_sample_ns; /* since its start */
 	struct thread_names thread_names;
+	struct moments moments; /* taken with some of the samples */
 };
 
 /* CLOCK_MONOTONIC. */
@@ -59,6 +61,7 @@ struct watch {
 	void *names; /* of the files known, for tfind(3) */
 	struct watched *images;
 	size_t count, room;
+	size_t living; /* of the images, at the last look */
 	struct reaped *reaped;
 	size_t reaped_count, reaped_room;
 	struct clock_pair started;

@@ -233,6 +233,15 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		  const struct costs *costs, struct diag *diag) __attribute__((warn_unused_result));
 int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *sample,
 		   struct diag *diag) __attribute__((warn_unused_result));
+/* A moment at which it was seen which stacks had live blocks.  Those of a process are added in the order of time, which is not
+ * negative. */
+int rec_add_moment(struct recording *rec, rec_id process, int64_t t_ns, rec_id *id,
+		   struct diag *diag) __attribute__((warn_unused_result));
+/* What a stack had live then, which is something else than at the process's moment before (at the first: than nothing).  Not
+ * negative; to be added in the order of (moment, node, end). */
+int rec_add_moment_stack(struct recording *rec, rec_id moment, rec_id node, enum stack_end end,
+			 int64_t blocks, int64_t bytes, struct diag *diag)
+	__attribute__((warn_unused_result));
 /* Counts too large for the file are cut to the largest that there is. */
 int rec_add_error(struct recording *rec, const struct rec_error *error, struct diag *diag)
 	__attribute__((warn_unused_result));

@@ -31,6 +31,8 @@ enum rec_statement {
 	REC_INSERT_THREAD,
 	REC_INSERT_PART,
 	REC_INSERT_PART_VARIANCE,
+	REC_INSERT_MOMENT,
+	REC_INSERT_MOMENT_STACK,
 	REC_STATEMENTS,
 };
 
@@ -48,9 +50,9 @@ struct recording {
 	char *temp_path; /* where the writer writes; NULL once it is renamed or gone */
 	sqlite3_stmt *statements[REC_STATEMENTS];
 	struct pool strings;
-	int64_t strings_written;			      /* pool ids up to here are rows */
-	int64_t processes, modules, locations, nodes, errors; /* ids given out */
-	bool *sampled;					      /* by process id */
+	int64_t strings_written; /* pool ids up to here are rows */
+	int64_t processes, modules, locations, nodes, errors, moments; /* ids given out */
+	bool *sampled;						       /* by process id */
 	size_t sampled_room;
 	uint32_t *module_paths; /* by module id */
 	size_t module_room;

@@ -36,6 +36,8 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_THREAD] = "INSERT INTO thread VALUES (?,?,?,?,?,?)",
 	[REC_INSERT_PART] = "INSERT INTO part VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_PART_VARIANCE] = "INSERT INTO part_variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_MOMENT] = "INSERT INTO moment VALUES (?,?,?)",
+	[REC_INSERT_MOMENT_STACK] = "INSERT INTO moment_stack VALUES (?,?,?,?,?)",
 };
 
 /* Keeps the first failure: what follows from it is no news. */
@@ -473,6 +475,35 @@ int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sampl
 		return error;
 	const int64_t values[] = { process.v, s->t_ns, s->heap_bytes, s->blocks, s->rss_bytes };
 	return INSERT(rec, REC_INSERT_SAMPLE, values, diag);
+}
+
+int rec_add_moment(struct recording *rec, rec_id process, int64_t t_ns, rec_id *id,
+		   struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (process.v <= 0 || process.v > rec->processes))
+		error = fail_argument(rec, "process", diag);
+	if (error)
+		return error;
+	const int64_t values[] = { rec->moments + 1, process.v, t_ns };
+	error = INSERT(rec, REC_INSERT_MOMENT, values, diag);
+	if (!error)
+		id->v = ++rec->moments;
+	return error;
+}
+
+int rec_add_moment_stack(struct recording *rec, rec_id moment, rec_id node, enum stack_end end,
+			 int64_t blocks, int64_t bytes, struct diag *diag)
+{
+	int error = check(rec, diag);
+	if (!error && (moment.v <= 0 || moment.v > rec->moments))
+		error = fail_argument(rec, "moment", diag);
+	if (!error && (node.v < 0 || node.v > rec->nodes))
+		error = fail_argument(rec, "node", diag);
+	if (error)
+		return error;
+	const int64_t values[] = { moment.v, node.v, end, blocks, bytes };
+	return INSERT(rec, REC_INSERT_MOMENT_STACK, values, diag);
 }
 
 /* A figure that may come from a damaged process, as a column holds it. */

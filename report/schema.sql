@@ -247,6 +247,23 @@ CREATE TABLE part_variance (
 	PRIMARY KEY (process, kind, key)
 ) WITHOUT ROWID;
 
+-- Moments of a run at which it was seen which stacks had live blocks; those of a process in the order of time.
+CREATE TABLE moment (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL,
+	t_ns INTEGER NOT NULL
+);
+
+-- What a stack had live at a moment: only where that is something else than at the process's moment before.
+CREATE TABLE moment_stack (
+	moment INTEGER NOT NULL,
+	node INTEGER NOT NULL, -- (process, node, end) is a row of stack
+	end INTEGER NOT NULL,
+	blocks INTEGER NOT NULL,
+	bytes INTEGER NOT NULL,
+	PRIMARY KEY (moment, node, end)
+) WITHOUT ROWID;
+
 -- One row a process image: who it was and what it cost.
 CREATE VIEW totals AS
 SELECT p.id AS process, p.pid, x.value AS executable, p.start_time_ns, p.duration_ns, p.exit_code, p.exit_signal,

@@ -22,7 +22,7 @@ UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_
 	report_tails_test report_diff_test report_diff_golden_test \
 	report_sparkline_test report_names_test report_recursion_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
-	allocators_test cmd_complete_test cmd_program_test cmd_output_test cmd_image_test cmd_parts_test cmd_stomp_file_test \
+	allocators_test cmd_complete_test cmd_program_test cmd_output_test cmd_image_test cmd_parts_test cmd_moments_test cmd_stomp_file_test \
 	cmd_errors_test agent_layout_test agent_peak_test agent_blocks_test \
 	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test agent_bad_frees_test stomp_options_test stomp_heap_test \
 	stomp_mprotect_test
@@ -52,10 +52,11 @@ cmd_complete_test_OBJECTS := $(addprefix $(O)/tool/, cmd/complete.o cmd/processe
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
 cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
-cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/collect_parts.o cmd/error_watch.o cmd/stomp_file.o \
-	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/thread_names.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
-cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
+cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/collect_parts.o cmd/collect_moments.o cmd/error_watch.o cmd/stomp_file.o \
+	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/thread_names.o cmd/image_live.o cmd/moments.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
+cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o cmd/image_live.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
 cmd_parts_test_OBJECTS := $(cmd_image_test_OBJECTS)
+cmd_moments_test_OBJECTS := $(addprefix $(O)/tool/, cmd/moments.o cmd/image_read.o cmd/image_live.o report/hash_index.o)
 
 # The agent's objects, but not the hooks: malloc stays the C library's.
 AGENT_PARTS := $(filter-out %/hooks.o, $(AGENT_OBJECTS)) $(UNIT_DIR)/agent_fixture.o

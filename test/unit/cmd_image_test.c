@@ -391,6 +391,36 @@ static const struct rule rules[] = {
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
+/* By node, while the process may be running. */
+static struct {
+	int64_t blocks, bytes;
+} running[MOST_NODES];
+
+static void take_live(void *context, uint32_t node, uint64_t blocks, uint64_t bytes)
+{
+	uint32_t *nodes = context;
+
+	assert_true(node < *nodes || node == SEG_UNATTRIBUTED);
+	if (node >= MOST_NODES)
+		return;
+	running[node].blocks = (int64_t)((uint64_t)running[node].blocks + blocks);
+	running[node].bytes = (int64_t)((uint64_t)running[node].bytes + bytes);
+}
+
+static void expect_live(void)
+{
+	uint32_t nodes = header.node_count;
+
+	memset(running, 0, sizeof(running));
+	assert_int_equal(
+		image_read_live((struct image_source){ fd, base }, &header, take_live, &nodes),
+		nodes);
+	for (size_t i = 0; i < MOST_NODES; i++) {
+		assert_int_equal(running[i].blocks, model[i].cost.live_blocks);
+		assert_int_equal(running[i].bytes, model[i].cost.live_bytes);
+	}
+}
+
 static void test_sums(void **state)
 {
 	(void)state;
@@ -402,6 +432,7 @@ static void test_sums(void **state)
 		make_random(rule);
 		load();
 		expect_costs();
+		expect_live();
 		assert_int_equal(image.peak_bytes, 1234567890123);
 		assert_int_equal(image.peak_error, rule->several ? 77 : 0);
 		for (uint32_t i = SEG_FIRST_NODE; i < image.node_count; i++) {
@@ -869,6 +900,7 @@ static void load_damaged(void)
 {
 	struct image_source source = { fd, base };
 	struct image_totals totals;
+	uint32_t nodes = header.node_count;
 	double start = seconds();
 
 	write_header();
@@ -877,6 +909,7 @@ static void load_damaged(void)
 	image_release(&image);
 	totals = image_read_totals(source, &header);
 	(void)totals;
+	assert_true(image_read_live(source, &header, take_live, &nodes) <= nodes);
 	assert_true(seconds() - start < 2);
 }
 
@@ -1040,6 +1073,29 @@ static void test_huge_counts(void **state)
 	expect_cheap(&header.node_count, UINT32_MAX);
 }
 
+/* Many shards that claim the same counters do not multiply them. */
+static void test_shards_that_overlap(void **state)
+{
+	struct seg_shard shard = { .counter_count = UINT32_MAX };
+	struct rule rule = { false, false, 0 };
+
+	(void)state;
+	random_state = 19;
+	make_small();
+	for (uint32_t i = 0; i < 5000; i++) {
+		struct seg_counter c = any_counter(SEG_FIRST_NODE, &rule);
+
+		write_record(shard.chunks, SEG_COUNTER_FIRST, i, &c, sizeof(c));
+	}
+	for (uint32_t i = 0; i < 4000; i++)
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shard, sizeof(shard));
+	header.shard_count = 4000;
+	write_header();
+	double start = seconds();
+	image_read_live((struct image_source){ fd, 0 }, &header, take_live, &(uint32_t){ 1 << 16 });
+	assert_true(seconds() - start < 1);
+}
+
 static void test_huge_counter_count(void **state)
 {
 	struct seg_shard shard = { 0 };
@@ -1109,18 +1165,31 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_header),		 cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_nothing_known),	 cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_peak_rules),	 cmocka_unit_test(test_inherited),
-		cmocka_unit_test(test_sampled),		 cmocka_unit_test(test_rounding),
-		cmocka_unit_test(test_sampled_totals),	 cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_regions),		 cmocka_unit_test(test_regions_are_apart),
-		cmocka_unit_test(test_bad_frees),	 cmocka_unit_test(test_bad_frees_elsewhere),
-		cmocka_unit_test(test_identify),	 cmocka_unit_test(test_damaged_nodes),
-		cmocka_unit_test(test_damaged_counters), cmocka_unit_test(test_damaged_offsets),
-		cmocka_unit_test(test_damaged_shards),	 cmocka_unit_test(test_damaged_texts),
-		cmocka_unit_test(test_damage_anywhere),	 cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_huge_counts),	 cmocka_unit_test(test_huge_counter_count),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_peak_rules),
+		cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_sampled_totals),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_regions_are_apart),
+		cmocka_unit_test(test_bad_frees),
+		cmocka_unit_test(test_bad_frees_elsewhere),
+		cmocka_unit_test(test_identify),
+		cmocka_unit_test(test_damaged_nodes),
+		cmocka_unit_test(test_damaged_counters),
+		cmocka_unit_test(test_damaged_offsets),
+		cmocka_unit_test(test_damaged_shards),
+		cmocka_unit_test(test_damaged_texts),
+		cmocka_unit_test(test_damage_anywhere),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_huge_counts),
+		cmocka_unit_test(test_huge_counter_count),
+		cmocka_unit_test(test_shards_that_overlap),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
