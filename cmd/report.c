@@ -10,6 +10,7 @@
 #include "cmd/msg.h"
 #include "cmd/symbols.h"
 #include "cmd/terminal.h"
+#include "report/units.h"
 
 static const char default_file[] = "memtrack.dat";
 
@@ -20,8 +21,28 @@ struct options {
 	int sort, by, format, color;
 	int64_t top, process, pid, frames;
 	bool all, full_paths, full_names;
+	struct run_time at;
 	struct opt_list filters, excludes, focus, ignore, plumbing, suppressions;
 };
+
+/* "1m30s", or "50%" of the run. */
+static int take_time(const struct opt *opt, void *values, const char *value, struct diag *diag)
+{
+	struct run_time *at = &((struct options *)values)->at;
+	int error;
+
+	(void)opt;
+	*at = (struct run_time){ .kind = RUN_TIME_SHARE };
+	if (units_parse_percent(value, &at->value) == 0)
+		return 0;
+	at->kind = RUN_TIME_NS;
+	error = units_parse_time(value, &at->value);
+	if (error)
+		diag_set(diag, error, "'%s' is %s", value,
+			 error == -ERANGE ? "too long a time"
+					  : "no time, such as 0.2, 150ms, 1m30s or 50%");
+	return error;
+}
 
 /* clang-format off */
 static const struct opt report_opts[] = {
@@ -29,6 +50,8 @@ static const struct opt report_opts[] = {
 	OPT_CHOICE(0, "sort", "KEY", struct options, sort, report_sort_names, "order of the rows"),
 	OPT_CHOICE(0, "by", "WHAT", struct options, by, report_by_names,
 		   "what a row stands for"),
+	OPT_CALLBACK(0, "at", "TIME", take_time,
+		     "costs at a time of the run, 0.2, 150ms, 1m30s or 50%, instead of the peak"),
 	OPT_REPEAT(0, "filter", "EXPR", struct options, filters,
 		   "keep stacks with a frame matching {function,file,module,tag}~REGEX"),
 	OPT_REPEAT(0, "exclude", "EXPR", struct options, excludes, "drop stacks with such a frame"),
@@ -64,6 +87,7 @@ static void fill_options(struct report_options *r, const struct options *o)
 {
 	r->sort = (enum report_sort)o->sort;
 	r->by = (enum report_by)o->by;
+	r->at = o->at;
 	r->format = (enum report_format)o->format;
 	/* A histogram of all sizes has no more than 32 rows. */
 	if (o->top >= 0)

@@ -57,6 +57,10 @@ void csv_standard_errors(FILE *out, const struct cost_variances *v)
 	const double variances[] = { v->allocations,	      v->allocated_bytes, v->peak_bytes,
 				     v->peak_blocks,	      v->leaked_bytes,	  v->leaked_blocks,
 				     v->temporary_allocations };
-	for (size_t i = 0; i < sizeof(variances) / sizeof(variances[0]); i++)
-		fprintf(out, ",%.3f", sqrt(variances[i]));
+	for (size_t i = 0; i < sizeof(variances) / sizeof(variances[0]); i++) {
+		if (isnan(variances[i])) /* not known */
+			fputc(',', out);
+		else
+			fprintf(out, ",%.3f", sqrt(variances[i]));
+	}
 }

@@ -177,7 +177,11 @@ static void put_fields(struct json *j, const struct field *fields, size_t count,
 
 void json_error(struct json *j, const char *key, double variance)
 {
-	fprintf(j->out, "%s\"%s\": %.3f", j->errors++ ? ", " : "", key, sqrt(variance));
+	fprintf(j->out, "%s\"%s\": ", j->errors++ ? ", " : "", key);
+	if (isnan(variance))
+		json_put(j, "null");
+	else
+		fprintf(j->out, "%.3f", sqrt(variance));
 }
 
 void json_begin_errors(struct json *j)
@@ -211,6 +215,10 @@ void json_totals(struct json *j, const struct model_totals *t, const struct mode
 {
 	json_put(j, "{");
 	put_fields(j, total_fields, COUNT(total_fields), t, less);
+	if (t->at_moment) {
+		json_put(j, ", \"at_s\": ");
+		json_seconds(j, t->at_ns);
+	}
 	if (j->sampled) {
 		struct cost_variances v = variances(&t->costs, less ? &less->costs : NULL);
 		json_begin_errors(j);

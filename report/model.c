@@ -112,6 +112,8 @@ static int load_file(struct loader *loader)
 		error = load_samples(loader);
 	if (!error)
 		error = model_load_parts(loader);
+	if (!error && loader->options->at.kind)
+		error = model_load_moments(loader);
 	return error ? error : model_load_errors(loader);
 }
 
@@ -192,13 +194,15 @@ static int count_stacks(struct model *model)
 	return 0;
 }
 
-static int sum_totals(struct model *model)
+static int sum_totals(struct model *model, const struct model_options *options)
 {
 	int64_t highest = 0;
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (model->processes[i].selected)
 			add_process_totals(&model->totals, &model->processes[i], &highest);
 	}
+	if (options->at.kind)
+		model_sum_moments(model);
 	return count_stacks(model);
 }
 
@@ -212,7 +216,7 @@ int model_load(struct model *model, const struct model_options *options, struct 
 			return error;
 		}
 	}
-	if (sum_totals(model)) {
+	if (sum_totals(model, options)) {
 		model_release(model);
 		return diag_set(diag, -ENOMEM, "out of memory");
 	}

@@ -19,6 +19,7 @@
 #include "report/hash_index.h"
 #include "report/pool.h"
 #include "report/recording.h"
+#include "report/run_time.h"
 
 #define MODEL_DEPTH_MAX 8192 /* twice what `memtrack run --depth` allows */
 
@@ -106,6 +107,13 @@ struct model_totals {
 	uint64_t errors_lost; /* found by the guard-page allocator, but not in the recording */
 	uint32_t stacks, truncated_stacks;
 	uint32_t processes;
+	/*
+	 * With model_options.at: the peak figures, of stacks too, are what was
+	 * live at a moment, and this is when, the latest of the moments of the
+	 * processes.  Their variances are not known: NaN.
+	 */
+	bool at_moment;
+	int64_t at_ns;
 	int64_t sample_mean; /* the largest of the processes' own; 0: all figures are exact */
 };
 
@@ -150,6 +158,12 @@ struct model_options {
 	bool all;
 	int process_number;
 	int pid;
+	/*
+	 * Costs at a moment instead of the peak.  It counts from the start of
+	 * the first selected process of each recording, and nothing later is
+	 * seen than its last moment, or its end.
+	 */
+	struct run_time at;
 	bool keep_processes_apart; /* else equal stacks of several processes become one */
 };
 

@@ -91,6 +91,13 @@ struct stacks_job {
 void stacks_start(struct stacks_job *job, struct loader *loader);
 /* After model_load_code, whose error is passed on. */
 int stacks_finish(struct stacks_job *job, int error) __attribute__((warn_unused_result));
+/* The index + 1 of a stack in the model, for which model_options.at must be given; 0: there is none. */
+uint32_t stacks_find(const struct loader *loader, uint32_t process, uint32_t node,
+		     enum stack_end end);
+/* With model_options.at: what was live then becomes the peak figures.  After the stacks. */
+int model_load_moments(struct loader *loader) __attribute__((warn_unused_result));
+/* The same of the totals, once all recordings are loaded. */
+void model_sum_moments(struct model *model);
 /* What was found wrong, and how it was looked for.  After all else. */
 int model_load_errors(struct loader *loader) __attribute__((warn_unused_result));
 /* Threads, and costs by thread and by size. */

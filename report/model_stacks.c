@@ -6,6 +6,7 @@
  * changes.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "report/model_private.h"
@@ -17,13 +18,16 @@ struct wanted_stack {
 	const struct model *model;
 	uint32_t node;
 	enum stack_end end;
+	uint32_t process;
+	bool any_process;
 };
 
 static bool stack_equal(const void *context, uint32_t id)
 {
 	const struct wanted_stack *wanted = context;
 	const struct model_stack *stack = &wanted->model->stacks[id - 1];
-	return stack->node == wanted->node && stack->end == wanted->end;
+	return stack->node == wanted->node && stack->end == wanted->end &&
+	       (wanted->any_process || stack->process == wanted->process);
 }
 
 /* Equal stacks can meet only when several processes or files are summed. */
@@ -34,14 +38,26 @@ static bool merging(const struct loader *loader)
 	       (options->all || options->pid || options->file_count > 1);
 }
 
+static uint32_t hash_of(const struct loader *loader, uint32_t process, uint32_t node,
+			enum stack_end end)
+{
+	return hash_mix(hash_mix(merging(loader) ? 4 : hash_mix(5, process), node), end);
+}
+
+uint32_t stacks_find(const struct loader *loader, uint32_t process, uint32_t node,
+		     enum stack_end end)
+{
+	struct wanted_stack wanted = { loader->model, node, end, process, merging(loader) };
+	return hash_index_find(&loader->model->stack_index, hash_of(loader, process, node, end),
+			       stack_equal, &wanted);
+}
+
 static int keep_stack(struct loader *loader, const struct model_stack *stack)
 {
 	struct model *model = loader->model;
-	struct wanted_stack wanted = { model, stack->node, stack->end };
-	uint32_t hash = merging(loader) ? hash_mix(hash_mix(4, stack->node), stack->end) : 0;
-	uint32_t id = merging(loader)
-			      ? hash_index_find(&model->stack_index, hash, stack_equal, &wanted)
-			      : 0;
+	bool indexed = merging(loader) || loader->options->at.kind;
+	uint32_t id =
+		merging(loader) ? stacks_find(loader, stack->process, stack->node, stack->end) : 0;
 	if (id) {
 		costs_add(&model->stacks[id - 1].costs, &stack->costs);
 		return 0;
@@ -52,10 +68,19 @@ static int keep_stack(struct loader *loader, const struct model_stack *stack)
 		return loader_no_memory(loader);
 	model->stacks = stacks;
 	stacks[model->stack_count++] = *stack;
-	if (merging(loader) &&
-	    hash_index_add(&model->stack_index, hash, (uint32_t)model->stack_count))
+	if (indexed && hash_index_add(&model->stack_index,
+				      hash_of(loader, stack->process, stack->node, stack->end),
+				      (uint32_t)model->stack_count))
 		return loader_no_memory(loader);
 	return 0;
+}
+
+/* What was live at another moment takes its place; model_load_moments adds that. */
+static void forget_peak(struct costs *costs, bool sampled)
+{
+	costs->peak_blocks = costs->peak_bytes = 0;
+	if (sampled)
+		costs->variances.peak_blocks = costs->variances.peak_bytes = NAN;
 }
 
 /* Before the nodes are known their rows stand for them; stacks_finish checks that they are there. */
@@ -95,6 +120,8 @@ static int add_stack(struct rows *rows, struct rows *variances)
 		return error;
 	costs_add(&owner->costs, &stack.costs);
 	owner->stacks++;
+	if (loader->options->at.kind)
+		forget_peak(&stack.costs, owner->rec.sample_mean != 0);
 	return owner->selected ? keep_stack(loader, &stack) : 0;
 }
 

@@ -7,8 +7,20 @@
 
 #include "report/model.h"
 
+static int refuse_at(const struct report_options *o, struct diag *diag)
+{
+	diag_set(diag, -EINVAL,
+		 "--by %s cannot be combined with --at: recordings know the costs of a %s at the "
+		 "peak and at the end only",
+		 report_by_names[o->by].name, report_by_names[o->by].name);
+	diag_hint(diag, "report by site, stack, function, file or module");
+	return -EINVAL;
+}
+
 int parts_check_options(const struct report_options *o, struct diag *diag)
 {
+	if (is_by_part(o->by) && o->at.kind)
+		return refuse_at(o, diag);
 	if (!is_by_part(o->by) || !(o->filters.count || o->excludes.count || o->focus.count ||
 				    o->ignore.count || o->suppressions.count))
 		return 0;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "report/diag.h"
+#include "report/run_time.h"
 
 enum report_sort {
 	REPORT_SORT_PEAK,
@@ -79,6 +80,8 @@ struct report_options {
 	struct report_list focus, ignore; /* the same with plain regexes on function names */
 	struct report_list plumbing;	  /* regexes on function names */
 	struct report_list suppressions;  /* files of leaks to leave out */
+
+	struct run_time at; /* costs then instead of the peak; none: the peak */
 
 	/* Which process images; the first of all when none of the three is given. */
 	bool all;

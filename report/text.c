@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +113,7 @@ void text_paragraph(struct text *t, const char *label, enum text_style style, co
 const char *text_error(const struct text *t, char *cell, double value, double variance)
 {
 	cell[0] = '\0';
-	if (t->sampled && (value != 0 || variance != 0)) {
+	if (t->sampled && !isnan(variance) && (value != 0 || variance != 0)) {
 		cell[0] = ' ';
 		units_error(cell + 1, value, variance, t->utf8);
 	}

@@ -91,8 +91,8 @@ void text_label_release(struct text_label *label);
 void text_stack(struct text *t, const struct model_stack *stack, uint32_t previous, size_t indent);
 
 /*
- * " ±4.2%" after an estimate; "" after an exact figure, and after a nothing that
- * rests on no sample.  `cell`: TEXT_ERROR bytes.
+ * " ±4.2%" after an estimate; "" after an exact figure, after a nothing that
+ * rests on no sample, and where the variance is not known.  `cell`: TEXT_ERROR bytes.
  */
 #define TEXT_ERROR 40
 const char *text_error(const struct text *t, char *cell, double value, double variance);

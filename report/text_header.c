@@ -50,6 +50,26 @@ static void put_peak(struct text *t)
 	sentence_print(t, &s, "Peak", TEXT_PLAIN);
 }
 
+/* With --at, in place of the peak, which stands behind it. */
+static void put_moment(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	const struct model_process *single = report_single_process(t->model);
+	const struct costs *c = &totals->costs;
+	char size[UNITS_TEXT], blocks[UNITS_TEXT], time[UNITS_TEXT];
+	struct sentence s;
+	if (!sentence_open(t, &s))
+		return;
+	fprintf(s.stream, "%s: %s in %s block%s", units_duration(time, totals->at_ns),
+		units_size(size, c->peak_bytes), units_signed_count(blocks, c->peak_blocks),
+		c->peak_blocks == 1 ? "" : "s");
+	if (single)
+		fprintf(s.stream, "; the peak was %s after %s",
+			units_size(size, single->rec.peak_bytes),
+			units_duration(time, single->rec.peak_time_ns));
+	sentence_print(t, &s, "At", TEXT_PLAIN);
+}
+
 static void put_leaked(struct text *t)
 {
 	const struct costs *c = &t->model->totals.costs;
@@ -208,7 +228,10 @@ static void put_filtered(struct text *t)
 void text_header(struct text *t)
 {
 	/* What everyone asks, a line each. */
-	put_peak(t);
+	if (t->model->totals.at_moment)
+		put_moment(t);
+	else
+		put_peak(t);
 	put_leaked(t);
 	put_total(t);
 	put_lost(t);

@@ -33,8 +33,9 @@ static void add_peak(const struct text *t, int64_t *columns, size_t count, int64
 {
 	const struct model_totals *totals = &t->model->totals;
 	size_t column = sparkline_column(count, end_ns, totals->peak_time_ns);
-	if (report_single_process(t->model))
-		columns[column] = later(columns[column], totals->costs.peak_bytes);
+	const struct model_process *single = report_single_process(t->model);
+	if (single)
+		columns[column] = later(columns[column], single->rec.peak_bytes);
 }
 
 static bool is_flat(const int64_t *columns, size_t count)

@@ -185,7 +185,8 @@ const struct text_row_name text_row_names[] = {
 
 static void put_title(FILE *line, const struct text *t, enum column column)
 {
-	fprintf(line, "%*s%*s", columns[column].width, columns[column].title,
+	bool at = column == COLUMN_PEAK && t->model->totals.at_moment;
+	fprintf(line, "%*s%*s", columns[column].width, at ? "At" : columns[column].title,
 		error_width(t, column), "");
 }
 
@@ -375,10 +376,19 @@ static bool has_passed(const struct text *t)
 	       is_by_part(t->report->options->by);
 }
 
+static const char *say_nothing(const struct text *t)
+{
+	enum report_sort sort = t->report->options->sort;
+	if (!has_passed(t))
+		return "No stack passes the filters.";
+	if (sort == REPORT_SORT_PEAK && t->model->totals.at_moment)
+		return "Nothing was allocated at that time.";
+	return layouts[sort].nothing;
+}
+
 void text_table(struct text *t)
 {
 	const struct site_table *table = t->report->table;
-	enum report_sort sort = t->report->options->sort;
 	enum report_by by = t->report->options->by;
 	bool with_stacks =
 		by == REPORT_BY_SITE || by == REPORT_BY_STACK || by == REPORT_BY_FUNCTION;
@@ -393,8 +403,7 @@ void text_table(struct text *t)
 			put_stacks(t, &table->sites[i]);
 	}
 	if (count == 0)
-		fprintf(t->out, "\n%s\n",
-			has_passed(t) ? layouts[sort].nothing : "No stack passes the filters.");
+		fprintf(t->out, "\n%s\n", say_nothing(t));
 	else if (count < table->count)
 		put_other_sites(t, count);
 }

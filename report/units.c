@@ -63,6 +63,94 @@ int units_parse_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
+/*
+ * Reads "12.5" as so many billionths, what is below them cut off; moves on to
+ * what follows.
+ */
+static int parse_billionths(const char **text, unsigned __int128 *value)
+{
+	unsigned __int128 whole = 0;
+	uint64_t fraction = 0, unit = 1000000000;
+	const char *p = *text;
+	if (!isdigit((unsigned char)*p))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*p); p++) {
+		whole = whole * 10 + (unsigned)(*p - '0');
+		if (whole > INT64_MAX)
+			return -ERANGE;
+	}
+	if (*p == '.' && !isdigit((unsigned char)p[1]))
+		return -EINVAL;
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++) {
+			unit /= 10;
+			fraction += (unsigned)(*p - '0') * unit;
+		}
+	*value = whole * 1000000000 + fraction;
+	*text = p;
+	return 0;
+}
+
+/* Units of time, from the largest to the smallest. */
+static const struct {
+	const char *name;
+	int64_t ns;
+} time_units[] = {
+	{ "h", 3600000000000 }, { "min", 60000000000 }, { "m", 60000000000 }, { "s", 1000000000 },
+	{ "ms", 1000000 },	{ "us", 1000 },		{ "ns", 1 },
+};
+enum { TIME_UNITS = sizeof(time_units) / sizeof(time_units[0]) };
+
+/* The unit that stands at *text, which it is moved behind; TIME_UNITS: none. */
+static size_t take_time_unit(const char **text)
+{
+	size_t length = 0, unit = 0;
+	while (isalpha((unsigned char)(*text)[length]))
+		length++;
+	while (unit < TIME_UNITS && (strlen(time_units[unit].name) != length ||
+				     strncmp(*text, time_units[unit].name, length) != 0))
+		unit++;
+	*text += length;
+	return unit;
+}
+
+int units_parse_time(const char *text, int64_t *t_ns)
+{
+	unsigned __int128 sum = 0, number;
+	const char *p = text;
+	int64_t last = INT64_MAX;
+	do {
+		int error = parse_billionths(&p, &number);
+		if (error)
+			return error;
+		if (!*p && last == INT64_MAX) { /* a number alone is of seconds */
+			sum = number;
+			break;
+		}
+		size_t unit = take_time_unit(&p);
+		if (unit == TIME_UNITS || time_units[unit].ns >= last)
+			return -EINVAL;
+		last = time_units[unit].ns;
+		if (number / 1000000000 > (unsigned __int128)(INT64_MAX / last))
+			return -ERANGE;
+		sum += number * (unsigned __int128)last / 1000000000;
+	} while (*p);
+	if (sum > INT64_MAX)
+		return -ERANGE;
+	*t_ns = (int64_t)sum;
+	return 0;
+}
+
+int units_parse_percent(const char *text, int64_t *millionths)
+{
+	unsigned __int128 number;
+	const char *p = text;
+	if (parse_billionths(&p, &number) || strcmp(p, "%") != 0 || number > 100000000000)
+		return -EINVAL;
+	*millionths = (int64_t)(number / 100000);
+	return 0;
+}
+
 static uint64_t magnitude(int64_t value)
 {
 	return value < 0 ? -(uint64_t)value : (uint64_t)value;

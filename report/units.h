@@ -18,6 +18,15 @@
  */
 int units_parse_size(const char *text, uint64_t *bytes) __attribute__((warn_unused_result));
 
+/*
+ * "0.2" (seconds), "0.2s", "150ms", "1m30s", "2h", "10us": numbers with one of
+ * the units h, m or min, s, ms, us and ns, from the largest to the smallest.
+ * The results are those of units_parse_size.
+ */
+int units_parse_time(const char *text, int64_t *t_ns) __attribute__((warn_unused_result));
+/* "50%", "12.5%", up to 100, in millionths; else -EINVAL. */
+int units_parse_percent(const char *text, int64_t *millionths) __attribute__((warn_unused_result));
+
 /* Each writes at most UNITS_TEXT bytes to `text` and returns it. */
 char *units_size(char *text, int64_t bytes);		      /* "17 B", "512.3 MiB", "-1.0 KiB" */
 char *units_count(char *text, uint64_t count);		      /* "1,234,567" */

@@ -60,6 +60,7 @@ static int load(struct view *view, const struct report_options *options,
 		.all = options->all,
 		.process_number = options->process,
 		.pid = options->pid,
+		.at = options->at,
 		.keep_processes_apart = options->by == REPORT_BY_PROCESS,
 	};
 	int error = make_filters(&view->filters, options, diag);

@@ -18,7 +18,7 @@ SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
 GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
-UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_resolve_test report_render_test report_golden_test report_suppressions_test \
+UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_resolve_test report_render_test report_golden_test report_suppressions_test report_moments_test \
 	report_tails_test report_diff_test report_diff_golden_test \
 	report_sparkline_test report_names_test report_recursion_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
@@ -32,6 +32,7 @@ units_test_OBJECTS := $(O)/tool/report/units.o
 recording_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_order_test_OBJECTS := $(O)/tool/report/order.o
 report_sites_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_moments_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_resolve_test_OBJECTS := $(REPORT_OBJECTS) $(RESOLVE_OBJECTS) $(SYMBOLIZE_OBJECTS) $(FIXTURE)
 report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_recursion_test_OBJECTS := $(O)/tool/report/recursion.o

@@ -35,6 +35,7 @@ list() {
 	gone:               @ -o % gone.c
 	peak:               @ -o % peak.c
 	shape:              @ -o % shape.c
+	moments:            @ -o % moments.c
 	peak_threads:       @ -o % peak_threads.c
 	threads:            @ -o % threads.c
 	procs:              @ -o % procs.c

@@ -55,6 +55,74 @@ static void test_refuse_size(void **state)
 	assert_int_equal(bytes, 77);
 }
 
+static void test_parse_time(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t t_ns;
+	} good[] = {
+		{ "0", 0 },
+		{ "0.2", 200000000 },
+		{ "0.2s", 200000000 },
+		{ "150ms", 150000000 },
+		{ "1m30s", 90000000000 },
+		{ "1min30s", 90000000000 },
+		{ "2h", 7200000000000 },
+		{ "1h1m1s1ms1us1ns", 3661001001001 },
+		{ "1h1ns", 3600000000001 },
+		{ "1.5h", 5400000000000 },
+		{ "0.5ns", 0 },
+		{ "0.0000000019", 1 },
+		{ "2.5us", 2500 },
+		{ "9223372036.854775807", INT64_MAX },
+		{ "9223372036854775807ns", INT64_MAX },
+	};
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		int64_t t_ns = -1;
+		assert_int_equal(units_parse_time(good[i].text, &t_ns), 0);
+		assert_true(t_ns == good[i].t_ns);
+	}
+}
+
+static void test_refuse_time(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "",	   "s",	   "-1",   "+1",  " 1",	    "1 s",
+					   "1.",   ".5",   "1.s",  "1x",  "1S",	    "1sec",
+					   "1s1m", "1m1m", "1m30", "1e3", "30s0.5", "1min1m",
+					   "50%",  "1s ",  "1s-",  "0x1" };
+	static const char *const large[] = {
+		"9223372036.854775808",	 "9223372037s",
+		"9223372036854775808ns", "2562048h",
+		"2562047h9223372036s",	 "99999999999999999999999999999999999999999999h"
+	};
+	int64_t t_ns = 77;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(units_parse_time(bad[i], &t_ns), -EINVAL);
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+		assert_int_equal(units_parse_time(large[i], &t_ns), -ERANGE);
+	assert_int_equal(t_ns, 77);
+}
+
+static void test_parse_percent(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "",	     "%",    "50",
+					   "50 %",   "-1%",  "50%%",
+					   "100.1%", "1e1%", "99999999999999999999%" };
+	int64_t part = 77;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(units_parse_percent(bad[i], &part), -EINVAL);
+	assert_int_equal(part, 77);
+	assert_int_equal(units_parse_percent("0%", &part), 0);
+	assert_int_equal(part, 0);
+	assert_int_equal(units_parse_percent("12.5%", &part), 0);
+	assert_int_equal(part, 125000);
+	assert_int_equal(units_parse_percent("100%", &part), 0);
+	assert_int_equal(part, 1000000);
+}
+
 static void test_size(void **state)
 {
 	(void)state;
@@ -128,10 +196,11 @@ static void test_duration(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse_size), cmocka_unit_test(test_refuse_size),
-		cmocka_unit_test(test_size),	   cmocka_unit_test(test_count),
-		cmocka_unit_test(test_percent),	   cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_error),
+		cmocka_unit_test(test_parse_size),    cmocka_unit_test(test_refuse_size),
+		cmocka_unit_test(test_parse_time),    cmocka_unit_test(test_refuse_time),
+		cmocka_unit_test(test_parse_percent), cmocka_unit_test(test_size),
+		cmocka_unit_test(test_count),	      cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_duration),      cmocka_unit_test(test_error),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
