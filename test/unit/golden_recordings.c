@@ -636,3 +636,72 @@ void golden_hostile(const char *path)
 	add_process(&k, prog, rows, COUNT(rows));
 	fixture_finish(&k.fixture);
 }
+
+struct part {
+	enum part_kind kind;
+	uint64_t key;
+	struct costs costs;
+};
+
+/* Made, live at the peak, left; all of one size. */
+#define BLOCKS(size, made, peak, left, now)                                                    \
+ {                                                                                             \
+  .allocations = made, .allocated_bytes = (uint64_t)(made) * (size), .frees = (made) - (left), \
+  .temporary_allocations = now, .peak_blocks = peak, .peak_bytes = (int64_t)(peak) * (size),   \
+  .leaked_blocks = left, .leaked_bytes = (int64_t)(left) * (size)                              \
+ }
+
+void golden_parts(const char *path)
+{
+	static const struct part parts[] = {
+		{ PART_THREAD, 1, BLOCKS(0, 2, 1, 1, 0) },
+		{ PART_THREAD, 2, BLOCKS(24, 5000, 900, 1000, 0) },
+		{ PART_THREAD,
+		  3,
+		  { .frees = 700,
+		    .peak_blocks = -300,
+		    .peak_bytes = -300 * 24,
+		    .leaked_blocks = -700,
+		    .leaked_bytes = -700 * 24 } },
+		{ PART_THREAD, 4, BLOCKS(4096, 60, 3, 0, 60) },
+		{ PART_THREAD,
+		  5,
+		  { .peak_blocks = 1, .peak_bytes = 64, .leaked_blocks = 1, .leaked_bytes = 64 } },
+		{ PART_THREAD, 6, BLOCKS(2 * MIB, 3, 2, 0, 0) },
+		{ PART_SIZE, 0, BLOCKS(0, 2, 1, 1, 0) },
+		{ PART_SIZE, 17, BLOCKS(24, 5000, 600, 300, 0) },
+		{ PART_SIZE,
+		  33,
+		  { .peak_blocks = 1, .peak_bytes = 64, .leaked_blocks = 1, .leaked_bytes = 64 } },
+		{ PART_SIZE, 2049, BLOCKS(4096, 60, 3, 0, 60) },
+		{ PART_SIZE, MIB + 1, BLOCKS(2 * MIB, 3, 2, 0, 0) },
+	};
+	static const struct rec_thread threads[] = {
+		{ 1, 4242, "prog", 1, false },
+		{ 2, 4243, "producer", 1, false },
+		{ 3, 4250, "a\033[31m\xff", 1, false },
+		{ 4, 4311, "worker", 1234567, false },
+		{ 5, 0, NULL, 0, true },
+		{ 6, 0, NULL, 0, false },
+	};
+	static const struct row rows[] = {
+		{ { { "main", "/src/main.c", 5, PROG, false } },
+		  { .allocations = 5065,
+		    .allocated_bytes = 5000 * 24 + 60 * 4096 + 6 * MIB,
+		    .frees = 4764,
+		    .temporary_allocations = 60,
+		    .peak_blocks = 607,
+		    .peak_bytes = 600 * 24 + 64 + 3 * 4096 + 4 * MIB,
+		    .leaked_blocks = 302,
+		    .leaked_bytes = 300 * 24 + 64 },
+		  STACK_COMPLETE },
+	};
+	struct known k;
+	begin(&k, path);
+	add_process(&k, fixture_prog(), rows, COUNT(rows));
+	for (size_t i = 0; i < COUNT(threads); i++)
+		fixture_thread(&k.fixture, &threads[i]);
+	for (size_t i = 0; i < COUNT(parts); i++)
+		fixture_part(&k.fixture, parts[i].kind, parts[i].key, &parts[i].costs);
+	fixture_finish(&k.fixture);
+}

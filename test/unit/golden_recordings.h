@@ -26,6 +26,8 @@ void golden_empty(const char *path);
 void golden_tidy(const char *path);
 /* Killed, with everything lost that can be lost, modules without symbols, and notes. */
 void golden_limits(const char *path);
+/* Costs by size and by thread: a consumer, a crowd, what was inherited, signal handlers, hostile names. */
+void golden_parts(const char *path);
 /* Names with control characters, without an end, and figures as large as they come. */
 void golden_hostile(const char *path);
 

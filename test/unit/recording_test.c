@@ -717,6 +717,176 @@ static void test_hostile_variances(void **state)
 	}
 }
 
+/* Two processes, the first sampled; with costs by thread and by size. */
+static void write_parts(const char *path)
+{
+	struct fixture f;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	prog.sample_mean = 4096;
+	fixture_process(&f, &prog);
+	fixture_thread(&f, &(struct rec_thread){ 1, 4242, "prog", 1, false });
+	fixture_thread(&f, &(struct rec_thread){ 2, 77, "a,b", 3, false });
+	const struct costs costs = { 10,
+				     1000,
+				     8,
+				     800,
+				     3,
+				     2,
+				     5,
+				     500,
+				     2,
+				     200,
+				     { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 } };
+	fixture_part(&f, PART_THREAD, 2, &costs);
+	fixture_part(&f, PART_SIZE, 65, &costs);
+	fixture_part(&f, PART_SIZE, (1ull << 32) + 1, &costs);
+	prog.pid = 4243;
+	prog.sample_mean = 0;
+	prog.start_time_ns += 5;
+	fixture_process(&f, &prog);
+	fixture_thread(&f, &(struct rec_thread){ 1, 0, NULL, 0, true });
+	fixture_part(&f, PART_THREAD, 1, &(struct costs){ .leaked_bytes = -7 });
+	fixture_part(&f, PART_SIZE, 0, &(struct costs){ .allocations = 4 });
+	fixture_part(&f, PART_SIZE, 65, &(struct costs){ .allocations = 1 });
+	fixture_finish(&f);
+}
+
+static char *report_parts(const char *path, enum report_by by, enum report_format format,
+			  int *error, struct diag *diag)
+{
+	struct report_options options;
+	report_options_init(&options);
+	options.by = by;
+	options.all = true;
+	options.format = format;
+	return fixture_report(&options, path, error, diag);
+}
+
+static void expect_parts(const char *path, enum report_by by, enum report_format format,
+			 const char *expected)
+{
+	struct diag diag = { 0 };
+	int error;
+	char *text = report_parts(path, by, format, &error, &diag);
+	assert_int_equal(error, 0);
+	if (!strstr(text, expected))
+		fail_msg("no \"%s\" in:\n%s", expected, text);
+	free(text);
+}
+
+static void expect_old(const char *path, enum report_by by)
+{
+	struct diag diag = { 0 };
+	int error;
+	assert_null(report_parts(path, by, REPORT_FORMAT_TEXT, &error, &diag));
+	assert_int_equal(error, -EINVAL);
+	assert_non_null(strstr(diag.text, "hold no such data"));
+	assert_non_null(strstr(diag.text, path));
+	assert_non_null(strstr(diag.hint, "record"));
+}
+
+static void test_parts(void **state)
+{
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	write_parts(path);
+	expect_parts(path, REPORT_BY_SIZE, REPORT_FORMAT_CSV, "\n65,128,11,1000,500,5,200,2,3,0,");
+	expect_parts(path, REPORT_BY_SIZE, REPORT_FORMAT_CSV, "\n4294967297,,10,");
+	expect_parts(path, REPORT_BY_SIZE, REPORT_FORMAT_JSON,
+		     "\"size\": {\"min\": 4294967297, \"max\": null}");
+	expect_parts(path, REPORT_BY_THREAD, REPORT_FORMAT_CSV, "\n4242,2,77,\"a,b\",3,0,10,1000,");
+	expect_parts(path, REPORT_BY_THREAD, REPORT_FORMAT_CSV, "\n4243,1,,,0,1,0,0,0,0,-7,");
+	expect_parts(path, REPORT_BY_THREAD, REPORT_FORMAT_JSON,
+		     "\"thread\": {\"number\": 2, \"tid\": 77, \"name\": \"a,b\", \"threads\": 3, "
+		     "\"inherited\": false}, \"allocations\": 10,");
+	expect_parts(path, REPORT_BY_THREAD, REPORT_FORMAT_JSON, "\"allocated_bytes\": 100.000");
+	assert_int_equal(query(path,
+			       "SELECT count(*) FROM sizes WHERE min_bytes = 0 AND max_bytes = 0"
+			       " AND allocations = 4"),
+			 1);
+	assert_int_equal(query(path, "SELECT sum(max_bytes) FROM sizes WHERE process = 1"), 128);
+	assert_int_equal(query(path,
+			       "SELECT count(*) FROM threads WHERE name IS NULL AND tid IS NULL"
+			       " AND inherited AND leaked_bytes = -7"),
+			 1);
+	/* A thread without costs is one as well. */
+	assert_int_equal(query(path, "SELECT allocations FROM threads WHERE name = 'prog'"), 0);
+	/* As recordings were before there was any of this. */
+	change(path, "DROP VIEW sizes; DROP VIEW threads; DROP TABLE part");
+	expect_old(path, REPORT_BY_SIZE);
+	expect_old(path, REPORT_BY_THREAD);
+	expect_json(path, "\"sites\"");
+}
+
+static void test_parts_must_name_what_is_there(void **state)
+{
+	static const struct {
+		int64_t process;
+		enum part_kind kind;
+		uint64_t key;
+	} cases[] = { { 2, PART_SIZE, 1 },
+		      { 0, PART_THREAD, 1 },
+		      { 1, PART_SIZE, 2 },
+		      { 1, PART_SIZE, 18 },
+		      { 1, PART_SIZE, 1ull << 32 },
+		      { 1, PART_SIZE, (1ull << 33) + 1 },
+		      { 1, PART_SIZE, UINT64_MAX },
+		      { 1, PART_THREAD, 0 },
+		      { 1, PART_THREAD, 1ull << 32 },
+		      { 1, PART_KINDS, 1 } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		struct diag diag = { 0 };
+		struct rec_process prog = fixture_prog();
+		fixture_create(&f, fixture_path("a.dat"));
+		fixture_process(&f, &prog);
+		assert_int_equal(rec_add_part(f.rec, (rec_id){ cases[i].process }, cases[i].kind,
+					      cases[i].key, &(struct costs){ .allocations = 0 }, &diag),
+				 -EINVAL);
+		rec_abandon(f.rec);
+	}
+}
+
+static void test_hostile_parts(void **state)
+{
+	static const char *const attacks[] = {
+		"UPDATE thread SET process = 3 WHERE process = 2",
+		"UPDATE thread SET process = 0 WHERE process = 1",
+		"UPDATE thread SET number = 0 WHERE number = 2",
+		"UPDATE thread SET number = 4294967296 WHERE number = 2",
+		"UPDATE thread SET number = 3 WHERE number = 2",
+		"UPDATE thread SET tid = -1",
+		"UPDATE thread SET tid = 4294967296",
+		"UPDATE thread SET name = 99",
+		"UPDATE thread SET holders = -1",
+		"UPDATE thread SET holders = 'x'",
+		"DELETE FROM thread",
+		"UPDATE part SET process = 3 WHERE process = 2",
+		"UPDATE part SET kind = 3 WHERE kind = 2",
+		"UPDATE part SET kind = 0 WHERE kind = 1",
+		"UPDATE part SET key = 64 WHERE key = 65",
+		"UPDATE part SET key = -1 WHERE key = 65",
+		"UPDATE part SET allocations = -1",
+		"UPDATE part SET peak_bytes = 1.5",
+		"UPDATE part_variance SET key = 129 WHERE key = 65",
+		"UPDATE part_variance SET allocations = -1",
+		"DELETE FROM part_variance",
+		"DROP TABLE part_variance",
+		"DROP VIEW threads; DROP TABLE thread; CREATE VIEW thread AS SELECT 1 AS process",
+		"DROP TABLE part_variance; DROP VIEW sizes; DROP VIEW threads; DROP TABLE part; CREATE TABLE part (x)",
+	};
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		unlink(path);
+		write_parts(path);
+		change(path, attacks[i]);
+		expect_refusal(path, -EBADMSG, "damaged");
+	}
+}
+
 static void test_hostile_errors(void **state)
 {
 	static const char endless_view[] =
@@ -889,6 +1059,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_extreme_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_parts_must_name_what_is_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped_bytes_of_one_with_errors, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_can_write_through_a_reader, setup,

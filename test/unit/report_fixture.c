@@ -139,6 +139,18 @@ void fixture_error(struct fixture *f, struct rec_error error)
 	expect(rec_add_error(f->rec, &error, &diag), &diag);
 }
 
+void fixture_thread(struct fixture *f, const struct rec_thread *thread)
+{
+	struct diag diag = { 0 };
+	expect(rec_add_thread(f->rec, f->process, thread, &diag), &diag);
+}
+
+void fixture_part(struct fixture *f, enum part_kind kind, uint64_t key, const struct costs *costs)
+{
+	struct diag diag = { 0 };
+	expect(rec_add_part(f->rec, f->process, kind, key, costs, &diag), &diag);
+}
+
 void fixture_guard(struct fixture *f, const struct rec_guard *guard)
 {
 	struct diag diag = { 0 };

@@ -52,6 +52,8 @@ void fixture_stack(struct fixture *f, rec_id node, enum stack_end end, const str
 
 /* Of f->process, unless it says otherwise with a negative id. */
 void fixture_error(struct fixture *f, struct rec_error error);
+void fixture_thread(struct fixture *f, const struct rec_thread *thread);
+void fixture_part(struct fixture *f, enum part_kind kind, uint64_t key, const struct costs *costs);
 void fixture_guard(struct fixture *f, const struct rec_guard *guard);
 
 /*

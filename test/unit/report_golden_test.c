@@ -66,6 +66,10 @@ static const struct golden_report reports[] = {
 	{ "tidy", golden_tidy, { DEFAULTS } },
 	{ "tidy-leaked", golden_tidy, { DEFAULTS, .sort = REPORT_SORT_LEAKED } },
 	{ "limits", golden_limits, { DEFAULTS } },
+	{ "by-size", golden_parts, { DEFAULTS, .by = REPORT_BY_SIZE } },
+	{ "by-size-leaked", golden_parts, { .top = 2, .by = REPORT_BY_SIZE, .sort = REPORT_SORT_LEAKED } },
+	{ "by-thread", golden_parts, { DEFAULTS, .by = REPORT_BY_THREAD } },
+	{ "by-thread-temporary", golden_parts, { DEFAULTS, .by = REPORT_BY_THREAD, .sort = REPORT_SORT_TEMPORARY } },
 	{ "hostile", golden_hostile, { DEFAULTS } },
 };
 /* clang-format on */

@@ -1195,10 +1195,11 @@ static void test_wrong_options(void **state)
 	write_sample(fixture_path("a.dat"));
 	report_options_init(&options);
 	options.by = REPORT_BY_THREAD;
-	expect_wrong(&options, "thread");
+	options.focus = (struct report_list){ bad_regex, 1 };
+	expect_wrong(&options, "--by thread cannot");
 	options.by = REPORT_BY_SIZE;
-	expect_wrong(&options, "size");
-	options.by = REPORT_BY_SITE;
+	options.suppressions = (struct report_list){ bad_regex, 1 };
+	expect_wrong(&options, "--by size cannot");
 	options.process = 2;
 	expect_wrong(&options, "no process 2");
 	options.excludes = (struct report_list){ bad_filter, 1 };
