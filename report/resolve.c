@@ -233,10 +233,11 @@ static int resolve_all(struct resolution *r, struct sym *sym, const struct sym_o
 				break;
 		}
 		struct lookup lookup = { .resolution = r, .order = order + at };
-		show_progress(symbols, model_text(model, model->modules[module].path), at, total);
 		/* Code of no file has the names that its compiler left, if any. */
-		if (module)
-			error = resolve_module(&lookup, sym, module, count, addresses);
+		if (!module)
+			continue;
+		show_progress(symbols, model_text(model, model->modules[module].path), at, total);
+		error = resolve_module(&lookup, sym, module, count, addresses);
 	}
 	return error;
 }
