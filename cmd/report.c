@@ -18,7 +18,7 @@ static const char default_file[] = "memtrack.dat";
 enum { FRAMES_DEFAULT = -1 };
 
 struct options {
-	int sort, by, format, color;
+	int sort, by, tree, format, color;
 	int64_t top, process, pid, frames;
 	bool all, full_paths, full_names;
 	struct run_time at;
@@ -52,6 +52,8 @@ static const struct opt report_opts[] = {
 		   "what a row stands for"),
 	OPT_CALLBACK(0, "at", "TIME", take_time,
 		     "costs at a time of the run, 0.2, 150ms, 1m30s or 50%, instead of the peak"),
+	OPT_OPTIONAL_CHOICE(0, "tree", "DIRECTION", struct options, tree, report_tree_names,
+			    "callers", "a tree instead of the table"),
 	OPT_REPEAT(0, "filter", "EXPR", struct options, filters,
 		   "keep stacks with a frame matching {function,file,module,tag}~REGEX"),
 	OPT_REPEAT(0, "exclude", "EXPR", struct options, excludes, "drop stacks with such a frame"),
@@ -66,7 +68,7 @@ static const struct opt report_opts[] = {
 	OPT_INT(0, "pid", "PID", struct options, pid, 1, INT_MAX, "the process images of PID"),
 	OPT_FLAG(0, "all", struct options, all, "all process images together"),
 	OPT_INT(0, "frames", "N", struct options, frames, 0, INT_MAX,
-		"frames to show of each stack; 0: all (8)"),
+		"frames to show of each stack, levels of a tree; 0: all (8)"),
 	OPT_FLAG(0, "full-paths", struct options, full_paths, "whole paths of files and modules"),
 	OPT_FLAG(0, "full-names", struct options, full_names,
 		 "functions with their template arguments and parameters"),
@@ -82,12 +84,27 @@ static struct report_list borrow(const struct opt_list *list)
 	return (struct report_list){ list->items, list->count };
 }
 
+/*
+ * A tree of callees goes inward to its sites, all of it; what is for programs is not
+ * cut unless they ask.
+ */
+static int frames(const struct report_options *r, int64_t given)
+{
+	bool whole = r->tree == REPORT_TREE_CALLEES ||
+		     (r->tree == REPORT_TREE_CALLERS && r->format != REPORT_FORMAT_TEXT);
+
+	if (given != FRAMES_DEFAULT)
+		return (int)given;
+	return whole ? 0 : r->frames;
+}
+
 /* What the command line said, for the layer below. */
 static void fill_options(struct report_options *r, const struct options *o)
 {
 	r->sort = (enum report_sort)o->sort;
 	r->by = (enum report_by)o->by;
 	r->at = o->at;
+	r->tree = (enum report_tree)(o->tree + 1);
 	r->format = (enum report_format)o->format;
 	/* A histogram of all sizes has no more than 32 rows. */
 	if (o->top >= 0)
@@ -104,7 +121,7 @@ static void fill_options(struct report_options *r, const struct options *o)
 	r->all = o->all || (o->by == REPORT_BY_PROCESS && !o->process && !o->pid);
 	r->process = (int)o->process;
 	r->pid = (int)o->pid;
-	r->frames = (int)o->frames;
+	r->frames = frames(r, o->frames);
 	r->full_paths = o->full_paths;
 	r->full_names = o->full_names;
 	r->downloads = symbols_downloads_possible();
@@ -159,7 +176,8 @@ static int cmd_report(int argc, char **argv)
 		.by = r.by,
 		.format = r.format,
 		.top = -1, /* not given */
-		.frames = r.frames,
+		.tree = REPORT_TREE_NONE - 1,
+		.frames = FRAMES_DEFAULT,
 	};
 	if (cmd_parse(&report_command, &argc, &argv, &o, &status))
 		status = report_files(&r, &o, argc, argv);

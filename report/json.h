@@ -22,6 +22,7 @@ struct costs;
 struct model;
 struct model_error;
 struct model_totals;
+struct report;
 struct site;
 struct site_table;
 
@@ -63,6 +64,8 @@ void json_place(struct json *j, const struct site *site);
 /* A site with its stacks in order of cost. */
 void json_site(struct json *j, struct site_table *table, const struct site *site,
 	       enum report_sort sort);
+/* The tree of --tree, an array of its roots. */
+void json_tree(struct json *j, const struct report *report);
 /* What was found wrong in the use of the heap. */
 void json_found(struct json *j, const struct model_error *error);
 

@@ -30,6 +30,8 @@ struct report {
 typedef int render_function(const struct report *report);
 
 render_function render_text, render_json, render_csv;
+/* Instead of a table, as CSV. */
+render_function csv_tree;
 
 /* A frame with its names looked up; NULL and 0 where unknown. */
 struct shown_frame {

@@ -99,6 +99,8 @@ int render_csv(const struct report *report)
 {
 	FILE *out = report->options->out;
 	int error = 0;
+	if (report->options->tree)
+		return csv_tree(report);
 	put_titles(out, report->options->by, report->model->totals.sample_mean);
 	for (size_t i = 0; !error && i < report->shown; i++)
 		error = put_row(out, report->model, &report->table->sites[i]);

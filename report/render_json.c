@@ -262,6 +262,10 @@ int render_json(const struct report *report)
 	}
 	json_put(&j, ",\n  \"sites\": ");
 	put_sites(&j, report);
+	if (report->options->tree) {
+		json_put(&j, ",\n  \"tree\": ");
+		json_tree(&j, report);
+	}
 	json_put(&j, ",\n  \"timeline\": ");
 	put_timeline(&j);
 	json_put(&j, ",\n  \"errors\": ");

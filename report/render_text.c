@@ -27,7 +27,10 @@ int render_text(const struct report *report)
 	text_title(&t);
 	text_header(&t);
 	text_errors(&t);
-	text_table(&t);
+	if (o->tree)
+		text_tree(&t);
+	else
+		text_table(&t);
 	fputc('\n', t.out);
 	text_notes(&t);
 	text_next(&t);

@@ -39,6 +39,12 @@ const struct report_name report_format_names[] = {
 	{ 0 },
 };
 
+const struct report_name report_tree_names[] = {
+	[REPORT_TREE_CALLERS - 1] = { "callers", "who called the sites, outward" },
+	[REPORT_TREE_CALLEES - 1] = { "callees", "from main inward to the sites" },
+	{ 0 },
+};
+
 int report_name_find(const struct report_name *names, const char *name)
 {
 	for (int i = 0; names[i].name; i++) {

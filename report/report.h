@@ -41,6 +41,12 @@ enum report_format {
 	REPORT_FORMAT_CSV,
 };
 
+enum report_tree {
+	REPORT_TREE_NONE,
+	REPORT_TREE_CALLERS, /* from the sites outward */
+	REPORT_TREE_CALLEES, /* from main inward to the sites */
+};
+
 struct report_name {
 	const char *name;
 	const char *help; /* a few words, lower case, no final dot */
@@ -50,6 +56,8 @@ struct report_name {
 extern const struct report_name report_sort_names[];
 extern const struct report_name report_by_names[];
 extern const struct report_name report_format_names[];
+/* The same from REPORT_TREE_CALLERS on. */
+extern const struct report_name report_tree_names[];
 
 /* The index of `name` in a table, or -1. */
 int report_name_find(const struct report_name *names, const char *name);
@@ -68,7 +76,8 @@ struct report_options {
 	enum report_format format;
 	enum report_sort sort;
 	enum report_by by;
-	int top; /* most rows; 0 = all */
+	enum report_tree tree; /* instead of a table */
+	int top;	       /* most rows, and most children of a node in a tree; 0 = all */
 
 	/*
 	 * "function~REGEX", "file~REGEX", "module~REGEX", "tag~REGEX" (POSIX
@@ -89,7 +98,7 @@ struct report_options {
 	int pid;     /* 0 = not given */
 
 	/* Shape of the text. */
-	int frames; /* shown of each stack; 0 = all */
+	int frames; /* shown of each stack, levels of a tree; 0 = all */
 	bool full_paths;
 	bool full_names; /* else template arguments and parameters are left out */
 	bool downloads;	 /* debug information could be downloaded: say so where names are missing */

@@ -239,19 +239,18 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_sites(const void *left, const void *right, void *context)
+int sites_compare(const struct site *a, const struct site *b, const struct model *model,
+		  enum report_sort sort)
 {
-	const struct site *a = left, *b = right;
-	const struct sort_context *c = context;
-	int order = compare_costs(&a->costs, &b->costs, c->sort);
+	int order = compare_costs(&a->costs, &b->costs, sort);
 	if (!order)
-		order = compare_texts(c->model, a->function, b->function);
+		order = compare_texts(model, a->function, b->function);
 	if (!order)
-		order = compare_texts(c->model, a->file, b->file);
+		order = compare_texts(model, a->file, b->file);
 	if (!order)
 		order = compare_numbers(a->line, b->line);
 	if (!order)
-		order = compare_texts(c->model, a->module, b->module);
+		order = compare_texts(model, a->module, b->module);
 	if (!order)
 		order = compare_numbers(a->address, b->address);
 	if (!order)
@@ -259,6 +258,12 @@ static int compare_sites(const void *left, const void *right, void *context)
 	if (!order)
 		order = compare_numbers(a->stack_id, b->stack_id);
 	return order ? order : compare_numbers(a->part, b->part);
+}
+
+static int compare_sites(const void *left, const void *right, void *context)
+{
+	const struct sort_context *c = context;
+	return sites_compare(left, right, c->model, c->sort);
 }
 
 static int compare_stacks(const void *left, const void *right, void *context)

@@ -59,6 +59,11 @@ void sites_sort(struct site_table *table, const struct model *model,
 /* Puts the first of a site's stacks in order of cost; done only for sites that are shown. */
 void sites_sort_stacks(struct site_table *table, const struct site *site, const struct model *model,
 		       enum report_sort sort, size_t first);
+/*
+ * The order of a table: < 0 when `a` comes first.  Only equal sites are equal.
+ */
+int sites_compare(const struct site *a, const struct site *b, const struct model *model,
+		  enum report_sort sort);
 /* The number the sort key names. */
 int64_t sites_cost(const struct costs *costs, enum report_sort sort);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "report/recording.h"
+#include "report/report.h"
 
 struct model;
 struct model_stack;
@@ -103,11 +104,25 @@ struct text_row_name {
 };
 extern const struct text_row_name text_row_names[];
 
+/*
+ * What the sort key counts: as a column with its standard error, the column's title, and in
+ * words: "6.0 MiB", "600,000 allocations".
+ */
+size_t text_cost_width(const struct text *t, enum report_sort sort);
+void text_cost_title(const struct text *t, FILE *line, enum report_sort sort);
+/* Returns by how much the figure is wider than its column. */
+size_t text_cost_cell(struct text *t, const struct costs *costs, enum report_sort sort);
+const char *text_cost_words(const struct text *t, char *words, size_t size,
+			    const struct costs *costs, enum report_sort sort);
+/* Instead of a table without rows. */
+void text_nothing(struct text *t);
+
 /* The parts of a report, in their order. */
 void text_title(struct text *t);
 void text_header(struct text *t);
 void text_heap(struct text *t);
 void text_table(struct text *t);
+void text_tree(struct text *t);
 void text_notes(struct text *t);
 void text_next(struct text *t);
 /* What --suppressions left out, and which of them were of no use. */

@@ -108,9 +108,8 @@ static const char *format_error(const struct text *t, char *cell, const struct c
 	return "";
 }
 
-/* What the sort key counts, said in words: "6.0 MiB" or "600,000 allocations". */
-static const char *format_cost(const struct text *t, char *text, size_t size,
-			       const struct costs *costs, enum report_sort sort)
+const char *text_cost_words(const struct text *t, char *text, size_t size,
+			    const struct costs *costs, enum report_sort sort)
 {
 	char number[UNITS_TEXT], cell[TEXT_ERROR];
 	int64_t cost = sites_cost(costs, sort);
@@ -218,12 +217,11 @@ static void put_heading(struct text *t)
  * The figure to the right, its standard error to the left: the columns of both stay straight.
  * Returns by how much a figure is wider than its column.
  */
-static size_t put_cell(struct text *t, const struct site *site, enum column column)
+static size_t put_cell(struct text *t, const struct costs *costs, enum column column)
 {
 	char cell[UNITS_TEXT], error[TEXT_ERROR];
-	int width = fprintf(t->out, "%*s", columns[column].width,
-			    format_cell(cell, &site->costs, column));
-	const char *shown = format_error(t, error, &site->costs, column);
+	int width = fprintf(t->out, "%*s", columns[column].width, format_cell(cell, costs, column));
+	const char *shown = format_error(t, error, costs, column);
 	fputs(shown, t->out);
 	text_spaces(t, (size_t)error_width(t, column) - utf8_width(shown));
 	return width > columns[column].width ? (size_t)(width - columns[column].width) : 0;
@@ -243,6 +241,21 @@ static int64_t bar_whole(const struct text *t, int64_t whole)
 	return highest;
 }
 
+size_t text_cost_width(const struct text *t, enum report_sort sort)
+{
+	return column_width(t, layouts[sort].first);
+}
+
+void text_cost_title(const struct text *t, FILE *line, enum report_sort sort)
+{
+	put_title(line, t, layouts[sort].first);
+}
+
+size_t text_cost_cell(struct text *t, const struct costs *costs, enum report_sort sort)
+{
+	return put_cell(t, costs, layouts[sort].first);
+}
+
 static void put_row(struct text *t, const struct site *site)
 {
 	char share[UNITS_TEXT];
@@ -250,7 +263,7 @@ static void put_row(struct text *t, const struct site *site)
 	bool narrow = is_narrow(t, sort);
 	int64_t whole = sites_cost(&t->model->totals.costs, sort);
 	int64_t part = sites_cost(&site->costs, sort);
-	size_t used = site_column(t, sort) + put_cell(t, site, layouts[sort].first);
+	size_t used = site_column(t, sort) + put_cell(t, &site->costs, layouts[sort].first);
 	/* What a thread frees for others has no share, nor have those others. */
 	bool has_share = part >= 0 && part <= whole;
 	units_percent(share, part, whole);
@@ -259,10 +272,10 @@ static void put_row(struct text *t, const struct site *site)
 		put_bar(t, has_share ? part : 0, bar_whole(t, whole));
 		fputc(' ', t->out);
 	}
-	used += put_cell(t, site, layouts[sort].second);
+	used += put_cell(t, &site->costs, layouts[sort].second);
 	if (!narrow) {
 		fputc(' ', t->out);
-		used += put_cell(t, site, layouts[sort].third);
+		used += put_cell(t, &site->costs, layouts[sort].third);
 	}
 	text_spaces(t, 2);
 	struct text_label label = text_site_label(t, site);
@@ -292,7 +305,7 @@ static void put_stack_heading(struct text *t, const struct model_stack *stack)
 {
 	char cost[96];
 	enum report_sort sort = t->report->options->sort;
-	format_cost(t, cost, sizeof(cost), &stack->costs, sort);
+	text_cost_words(t, cost, sizeof(cost), &stack->costs, sort);
 	text_spaces(t, 4);
 	fputs(cost, t->out);
 	put_stack_blocks(t, &stack->costs, sort);
@@ -306,7 +319,7 @@ static void put_other_stacks(struct text *t, const struct site *site, uint32_t s
 	for (uint32_t i = shown; i < site->stack_count; i++)
 		costs_add(&rest,
 			  &t->model->stacks[t->report->table->stacks[site->first_stack + i]].costs);
-	format_cost(t, cost, sizeof(cost), &rest, t->report->options->sort);
+	text_cost_words(t, cost, sizeof(cost), &rest, t->report->options->sort);
 	snprintf(remark, sizeof(remark), "%s more stack%s with %s",
 		 units_count(count, site->stack_count - shown),
 		 site->stack_count - shown == 1 ? "" : "s", cost);
@@ -343,7 +356,7 @@ static void put_other_sites(struct text *t, size_t shown)
 	struct costs rest = { 0 };
 	for (size_t i = shown; i < table->count; i++)
 		costs_add(&rest, &table->sites[i].costs);
-	format_cost(t, cost, sizeof(cost), &rest, t->report->options->sort);
+	text_cost_words(t, cost, sizeof(cost), &rest, t->report->options->sort);
 	snprintf(remark, sizeof(remark), "%s more %s with %s%s", units_count(count, left),
 		 left == 1 ? text_row_names[by].singular : text_row_names[by].plural, cost,
 		 shown < t->report->shown ? "" : " (--top N shows more)");
@@ -386,6 +399,11 @@ static const char *say_nothing(const struct text *t)
 	return layouts[sort].nothing;
 }
 
+void text_nothing(struct text *t)
+{
+	fprintf(t->out, "\n%s\n", say_nothing(t));
+}
+
 void text_table(struct text *t)
 {
 	const struct site_table *table = t->report->table;
@@ -403,7 +421,7 @@ void text_table(struct text *t)
 			put_stacks(t, &table->sites[i]);
 	}
 	if (count == 0)
-		fprintf(t->out, "\n%s\n", say_nothing(t));
+		text_nothing(t);
 	else if (count < table->count)
 		put_other_sites(t, count);
 }

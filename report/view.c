@@ -39,6 +39,12 @@ static int check_options(const struct report_options *options, const struct repo
 		return diag_set(diag, -EINVAL, "no recording is named");
 	if (options->top < 0 || options->frames < 0 || options->process < 0 || options->pid < 0)
 		return diag_set(diag, -EINVAL, "a number is negative");
+	if (options->tree && options->by != REPORT_BY_SITE && options->by != REPORT_BY_FUNCTION) {
+		diag_set(diag, -EINVAL, "cannot make a tree by %s",
+			 report_by_names[options->by].name);
+		diag_hint(diag, "leave out --tree or --by; a tree is by site or by function");
+		return -EINVAL;
+	}
 	return parts_check_options(options, diag);
 }
 

@@ -18,7 +18,7 @@ SYMBOLIZE_OBJECTS := $(SYMBOLIZE_SOURCES:%.c=$(O)/tool/%.o)
 FIXTURE := $(UNIT_DIR)/report_fixture.o
 GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
-UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_resolve_test report_render_test report_golden_test report_suppressions_test report_moments_test \
+UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_resolve_test report_render_test report_golden_test report_suppressions_test report_tree_test report_moments_test \
 	report_tails_test report_diff_test report_diff_golden_test \
 	report_sparkline_test report_names_test report_recursion_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
@@ -38,6 +38,7 @@ report_render_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_recursion_test_OBJECTS := $(O)/tool/report/recursion.o
 report_names_test_OBJECTS := $(O)/tool/report/names_short.o
 report_suppressions_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
+report_tree_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_sparkline_test_OBJECTS := $(O)/tool/report/sparkline.o
 report_golden_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE) $(GOLDEN)
 report_tails_test_OBJECTS := $(O)/tool/report/tails.o

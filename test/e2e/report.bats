@@ -191,15 +191,68 @@ sites_of() {
 	assert_match out main
 	memtrack 0 report --tree=callers memtrack.dat
 	assert_match out leaf
+	# The frames from leaf to main, one below the other, with the cost of all.
+	tree_names() {
+		sed -n '/^ .*Share/,/^$/p' out | sed '1d; /^$/d' | sed -E 's/^ +110 B 100\.0%  ([a-z]+) .*/\1/' | tr '\n' ' '
+	}
+	assert_eq "$(tree_names)" "leaf five four three two one main " callers
+	memtrack 0 report --tree=callees memtrack.dat
+	assert_eq "$(tree_names)" "main one two three four five leaf " callees
+	memtrack 0 report --tree --frames 2 memtrack.dat
+	assert_eq "$(tree_names | tr -s ' ')" "leaf five ... more frames " "two levels"
+	# One node for all the calls of a function by itself.
+	record "$B/chain" deep 50
+	memtrack 0 report --tree=callees --format json memtrack.dat
+	assert_eq "$(jq -c '[.tree | recurse(.[].children) | .[] | .function, .recursive, .peak_bytes]' out)" \
+		'["main",false,60,"recurse",true,60,"leaf",false,60]' recursion
 }
 
-@test "CSV: rows as Python reads them" {
+@test "trees: figures of each node" {
+	skip_unless_option report --tree
+	record "$B/basic"
+	memtrack 0 report --tree=callees --format json memtrack.dat
+	local costs='.function, .allocations, .allocated_bytes, .peak_bytes, .peak_blocks, .leaked_bytes, .leaked_blocks, .temporary_allocations'
+	assert_eq "$(jq -c "[.tree | recurse(.[].children) | .[] | $costs]" out)" \
+		'["main",1012,3102000,2012000,111,2010000,110,901,"work",1012,3102000,2012000,111,2010000,110,901,"large",11,3000000,2000000,10,2000000,10,1,"small",1000,100000,10000,100,10000,100,900,"zeroed",1,2000,2000,1,0,0,0]' callees
+	assert_eq "$(jq -c '[.tree | recurse(.[].children) | .[] | .function, .self.allocations]' out)" \
+		'["main",0,"work",0,"large",11,"small",1000,"zeroed",1]' "what ends there"
+	memtrack 0 report --tree --sort allocations --format json memtrack.dat
+	assert_eq "$(jq -c '[.tree[] | .function, .allocations, .children[0].function, .children[0].children[0].function, .children[0].children[0].self.allocations]' out)" \
+		'["small",1000,"work","main",1000,"large",11,"work","main",11,"zeroed",1,"work","main",1]' callers
+	# Two lines of a function are two sites, and one node of a tree by function.
+	record "$B/chain" two
+	memtrack 0 report --tree --format json memtrack.dat
+	assert_eq "$(jq -c '[.tree[] | .function, .allocations, .peak_bytes]' out)" '["two_calls",20,380,"two_calls",10,180]' "sites"
+	memtrack 0 report --tree --by function --format json memtrack.dat
+	assert_eq "$(jq -c '[.tree[] | .function, .line, .allocations]' out)" '["two_calls",null,30]' "by function"
+	memtrack 0 report --tree=callees --focus two_calls --format json memtrack.dat
+	assert_eq "$(jq -c '[.tree[] | .function, .allocations, (.children[] | .function, .line, .allocations)]' out)" \
+		'["main",30,"two_calls",null,30]' "callees"
+	# Lines are drawn as the terminal can.
+	record "$B/chain" frames
+	LC_ALL=C.UTF-8 memtrack 0 report --tree=callees memtrack.dat
+	assert_eq "$(grep -c -E '16\.7%  (├|└)─ ' out)" 6 "branches"
+	LC_ALL=C memtrack 0 report --tree=callees memtrack.dat
+	assert_eq "$(grep -c '16\.7%  [|`]- ' out)" 6 "branches in ASCII"
+	LC_ALL=C memtrack 0 report --tree=callees --top 2 memtrack.dat
+	assert_match out '^ +`- \.\.\. 4 more with 52 B$'
+	local by
+	for by in stack file module process tag thread size; do
+		memtrack 2 report --tree --by $by memtrack.dat
+		assert_match err "cannot make a tree by $by"
+	done
+	memtrack 2 report --tree=sideways memtrack.dat
+	assert_match err sideways
+}
+
+@test "CSV: a tree, and rows, as Python reads them" {
 	record "$B/basic"
 	memtrack 0 report --format csv memtrack.dat
 	mv out rows.csv
 	memtrack 0 report --format csv --by process memtrack.dat
 	mv out processes.csv
-	python3 - <<-'END' || fail "$(cat rows.csv processes.csv)"
+	memtrack 0 report --format csv --tree=callees memtrack.dat
+	python3 - <<-'END' || fail "$(cat rows.csv processes.csv out)"
 		import csv
 		rows = list(csv.DictReader(open("rows.csv", newline="")))
 		large = [r for r in rows if r["function"] == "large"][0]
@@ -208,6 +261,11 @@ sites_of() {
 		process, = csv.DictReader(open("processes.csv", newline=""))
 		assert process["process"] == "1" and process["allocations"] == "1012", process
 		assert list(process) == list(large), "columns differ"
+		tree = list(csv.DictReader(open("out", newline="")))
+		assert [r["path"] for r in tree] == ["main", "main;work", "main;work;large", "main;work;small", "main;work;zeroed"], tree
+		assert [r["depth"] for r in tree] == ["1", "2", "3", "3", "3"], tree
+		assert [r["self_peak_bytes"] for r in tree] == ["0", "0", "2000000", "10000", "2000"], tree
+		assert None not in tree[0], "more fields than columns"
 	END
 }
 

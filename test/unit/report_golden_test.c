@@ -71,6 +71,11 @@ static const struct golden_report reports[] = {
 	{ "by-thread", golden_parts, { DEFAULTS, .by = REPORT_BY_THREAD } },
 	{ "by-thread-temporary", golden_parts, { DEFAULTS, .by = REPORT_BY_THREAD, .sort = REPORT_SORT_TEMPORARY } },
 	{ "hostile", golden_hostile, { DEFAULTS } },
+	{ "tree-callers", golden_server, { DEFAULTS, .tree = REPORT_TREE_CALLERS } },
+	{ "tree-callees", golden_server, { .top = 10, .tree = REPORT_TREE_CALLEES } },
+	{ "tree-sampled", golden_sampled, { DEFAULTS, .tree = REPORT_TREE_CALLERS } },
+	{ "tree-recursion", golden_recursion, { .top = 10, .tree = REPORT_TREE_CALLEES } },
+	{ "tree-hostile", golden_hostile, { .top = 10, .tree = REPORT_TREE_CALLEES } },
 };
 /* clang-format on */
 
