@@ -62,7 +62,7 @@ OPERATORS_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-operators.so -Wl,
 
 # -- sources ----------------------------------------------------------------------------------------
 
-CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.c terminal.c run.c view_options.c report.c diff.c sql.c symbolize.c recover.c \
+CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.c terminal.c run.c view_options.c report.c diff.c check.c sql.c symbolize.c recover.c \
 	channels.c malloc.c session.c program.c launch.c watch.c thread_names.c moments.c image.c image_read.c image_sums.c image_parts.c image_live.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c collect_parts.c collect_moments.c error_watch.c notes.c \
 	symbols.c finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
@@ -71,6 +71,7 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 	tree.c tree_frames.c text_tree.c json_tree.c csv_tree.c \
 	suppressions.c text_suppressions.c error_text.c text_errors.c order.c timeline.c render.c json.c render_text.c render_json.c render_csv.c csv.c csv_costs.c view.c report.c \
 	tails.c match.c diff.c render_diff_text.c text_diff_header.c text_diff_table.c render_diff_json.c render_diff_csv.c \
+	check.c render_check.c \
 	sql.c sql_table.c sql_text.c resolve.c resolve_write.c)
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
@@ -92,7 +93,7 @@ AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/agent/%.o)
 STOMP_OBJECTS := $(STOMP_SOURCES:%.c=$(O)/agent/%.o) $(STOMP_PARTS:%.c=$(O)/agent/%.o)
 OPERATORS_OBJECTS := $(O)/agent/allocators/operators.o
 
-MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-diff.1 memtrack-recover.1 memtrack-help.1 memtrack-sql.1 memtrack-symbolize.1 memtrack-dat.5 \
+MANUALS := $(addprefix man/, memtrack.1 memtrack-run.1 memtrack-report.1 memtrack-diff.1 memtrack-check.1 memtrack-recover.1 memtrack-help.1 memtrack-sql.1 memtrack-symbolize.1 memtrack-dat.5 \
 	memtrack-internals.7 memtrack-stomp.7 memtrack-tutorial.7)
 
 # -- building ---------------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ struct command {
 extern const struct command run_command;
 extern const struct command report_command;
 extern const struct command diff_command;
+extern const struct command check_command;
 extern const struct command sql_command;
 extern const struct command symbolize_command;
 extern const struct command recover_command;

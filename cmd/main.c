@@ -14,7 +14,7 @@
 #include "cmd/msg.h"
 
 const struct command *const commands[] = {
-	&run_command,	    &report_command,  &diff_command, &sql_command,
+	&run_command,	    &report_command,  &diff_command, &check_command, &sql_command,
 	&symbolize_command, &recover_command, &help_command, NULL,
 };
 

@@ -12,6 +12,7 @@
 
 #include "agent/layout.h"
 #include "cmd/channels.h"
+#include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/error_watch.h"
 #include "cmd/finish.h"
@@ -26,7 +27,7 @@
 #include "cmd/watch.h"
 
 struct run_options {
-	const char *output, *session_dir, *malloc, *trace;
+	const char *output, *session_dir, *malloc, *trace, *check;
 	int64_t depth, buckets;
 	uint64_t sample;
 	bool follow;
@@ -54,6 +55,8 @@ static const struct opt run_opts[] = {
 	OPT_INT(0, "buckets", "N", struct run_options, buckets, 64, 1048576,
 		"initial size of the stack table; it grows (16384)"),
 	SYMBOL_OPTIONS(struct run_options, finish.symbols),
+	OPT_STRING(0, "check", "OPTIONS", struct run_options, check,
+		   "then compare the recording with budgets: options of check, in one word"),
 	OPT_FLAG('q', "quiet", struct run_options, finish.quiet, "no summary"),
 	OPT_END,
 };
@@ -97,6 +100,8 @@ struct run {
 	struct allocator_choice allocator;
 	struct stomp_functions functions; /* whose blocks stomp guards; none: all */
 	unsigned channels;
+	struct check_plan *check; /* NULL: none was asked for */
+	char *output;		  /* its name in full, once it is known */
 };
 
 /* What comes of it that nothing can be preloaded; NULL: nothing that was asked for. */
@@ -233,23 +238,44 @@ static char *describe_options(const struct run_options *o)
 static enum finished write_recording(struct run *run, char **argv)
 {
 	struct diag diag = { 0 };
-	char *output = output_expand(run->options.output, run->launch.pid, argv[0], &diag);
 	char *text = describe_options(&run->options);
 	enum finished finished = FINISHED_FAILED;
 
-	run->options.finish.output = output;
+	run->output = output_expand(run->options.output, run->launch.pid, argv[0], &diag);
+	run->options.finish.output = run->output;
 	run->options.finish.allocator = run->allocator.path;
 	run->options.finish.not_recorded = run->channels == CHANNELS_NONE;
 	run->options.finish.operators = run->session.operators;
 	if (WIFSIGNALED(run->launch.status))
 		run->options.finish.signal = WTERMSIG(run->launch.status);
-	if (output)
+	if (run->output && !(run->check && check_plan_output(run->check, run->output, &diag)))
 		finished = finish_session(&run->watch, &run->options.finish, text ? text : "");
 	else
 		msg_diag(&diag);
 	free(text);
-	free(output);
 	return finished;
+}
+
+/* What the program did goes before what it used.  Returns the status of run. */
+static int judge(const struct run *run)
+{
+	int status = status_of(run->launch.status);
+	int verdict = run->check
+			      ? check_plan_run(run->check, run->output, run->options.finish.quiet)
+			      : STATUS_GOOD;
+
+	if (status || verdict == STATUS_GOOD || verdict == STATUS_FINDING)
+		return status ? status : verdict;
+	return STATUS_RUN_FAILED;
+}
+
+/* A check of nothing is not kept. */
+static int judge_nothing(const struct run *run, int status)
+{
+	if (!run->check)
+		return status;
+	msg_error("nothing was recorded, so there is nothing to check");
+	return status ? status : STATUS_RUN_FAILED;
 }
 
 /* --trace=none: there is no recording to write. */
@@ -276,10 +302,10 @@ static int finish(struct run *run, char **argv)
 	}
 	session_remove(run->session.directory);
 	if (finished == FINISHED_WRITTEN)
-		return status_of(run->launch.status);
+		return judge(run);
 	if (access(run->options.output, F_OK) == 0)
 		msg_hint("'%s' is left as it was: of an earlier run", run->options.output);
-	return explain_nothing(run, argv[0]);
+	return judge_nothing(run, explain_nothing(run, argv[0]));
 }
 
 /* Errors are shown also with --quiet: they are what the guard-page allocator was asked for. */
@@ -353,6 +379,25 @@ static bool check_options(struct run *run, const char *name)
 	return good;
 }
 
+/* What is wrong with it is said before anything is started.  False: an error was printed. */
+static bool plan_check(struct run *run)
+{
+	struct diag diag = { 0 };
+
+	if (!run->options.check)
+		return true;
+	if (check_plan_make(&run->check, run->options.check, &diag)) {
+		msg_error("option '--check': %s", diag.text);
+		if (diag.hint[0])
+			msg_hint("%s", diag.hint);
+		return false;
+	}
+	if (run->channels || (run->allocator.stomp_options && check_plan_is_of_errors(run->check)))
+		return true;
+	msg_error("option '--check': with --trace=none nothing is recorded that could be checked");
+	return false;
+}
+
 /* False: an error was printed. */
 static bool find_functions(struct run *run)
 {
@@ -380,7 +425,7 @@ static int cmd_run(int argc, char **argv)
 		return cmd_flush_stdout() ? STATUS_GOOD : STATUS_RUN_FAILED;
 	if (argc < 1)
 		return cmd_usage_error(&run_command, "no program given");
-	if (!check_options(&run, argv[0]))
+	if (!check_options(&run, argv[0]) || !plan_check(&run))
 		return STATUS_RUN_FAILED;
 	program_examine(argv[0], &run.facts);
 	if (!run.facts.path)
@@ -396,6 +441,8 @@ static int cmd_run(int argc, char **argv)
 	program_release(&run.facts);
 	allocator_release(&run.allocator);
 	stomp_functions_release(&run.functions);
+	check_plan_free(run.check);
+	free(run.output);
 	opt_release(run_opts, &run.options);
 	return status;
 }

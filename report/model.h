@@ -171,6 +171,11 @@ struct model_options {
 int model_load(struct model *model, const struct model_options *options, struct diag *diag)
 	__attribute__((warn_unused_result));
 void model_release(struct model *model);
+/*
+ * How often, by the errors that are kept, or as counted, which is more where there
+ * was no room for all: frees that the guard-page allocator stopped are not counted.
+ */
+uint64_t model_count_errors(const struct model *model, enum error_kind kind);
 
 static inline const char *model_text(const struct model *model, uint32_t id)
 {

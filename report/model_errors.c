@@ -189,3 +189,18 @@ int model_load_errors(struct loader *loader)
 	int error = load_errors(loader);
 	return error ? error : load_guards(loader);
 }
+
+uint64_t model_count_errors(const struct model *model, enum error_kind kind)
+{
+	uint64_t kept = 0, counted = 0;
+	if (kind == ERROR_INVALID_FREE)
+		counted = model->totals.unknown_frees;
+	else if (kind == ERROR_DOUBLE_FREE)
+		counted = model->totals.double_frees;
+	for (size_t i = 0; i < model->error_count; i++) {
+		const struct rec_error *rec = &model->errors[i].rec;
+		if (rec->kind == kind && __builtin_add_overflow(kept, rec->count, &kept))
+			kept = UINT64_MAX;
+	}
+	return kept > counted ? kept : counted;
+}

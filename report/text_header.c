@@ -179,27 +179,11 @@ static void put_lost(struct text *t)
 	sentence_print(t, &s, "Lost", any ? TEXT_WARN : TEXT_PLAIN);
 }
 
-/*
- * How often, by the errors that are kept, or as counted, which is more where there
- * was no room for all: frees that the guard-page allocator stopped are not counted.
- */
-static uint64_t count_kind(const struct model *model, enum error_kind kind, uint64_t counted)
-{
-	uint64_t kept = 0;
-	for (size_t i = 0; i < model->error_count; i++) {
-		const struct rec_error *rec = &model->errors[i].rec;
-		if (rec->kind == kind && __builtin_add_overflow(kept, rec->count, &kept))
-			kept = UINT64_MAX;
-	}
-	return kept > counted ? kept : counted;
-}
-
 /* What the program did wrong. */
 static void put_faults(struct text *t)
 {
-	const struct model_totals *totals = &t->model->totals;
-	uint64_t unknown = count_kind(t->model, ERROR_INVALID_FREE, totals->unknown_frees);
-	uint64_t twice = count_kind(t->model, ERROR_DOUBLE_FREE, totals->double_frees);
+	uint64_t unknown = model_count_errors(t->model, ERROR_INVALID_FREE);
+	uint64_t twice = model_count_errors(t->model, ERROR_DOUBLE_FREE);
 	struct sentence s;
 	if ((!unknown && !twice) || !sentence_open(t, &s))
 		return;

@@ -19,7 +19,7 @@ FIXTURE := $(UNIT_DIR)/report_fixture.o
 GOLDEN := $(addprefix $(UNIT_DIR)/, golden.o golden_recordings.o)
 
 UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_test report_resolve_test report_render_test report_golden_test report_suppressions_test report_tree_test report_moments_test \
-	report_tails_test report_diff_test report_diff_golden_test \
+	report_tails_test report_diff_test report_diff_golden_test report_check_test \
 	report_sparkline_test report_names_test report_recursion_test symbolize_test \
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	allocators_test cmd_complete_test cmd_program_test cmd_output_test cmd_image_test cmd_parts_test cmd_moments_test cmd_stomp_file_test \
@@ -42,6 +42,7 @@ report_tree_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_sparkline_test_OBJECTS := $(O)/tool/report/sparkline.o
 report_golden_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE) $(GOLDEN)
 report_tails_test_OBJECTS := $(O)/tool/report/tails.o
+report_check_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_diff_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE)
 report_diff_golden_test_OBJECTS := $(REPORT_OBJECTS) $(FIXTURE) $(GOLDEN)
 symbolize_test_OBJECTS := $(SYMBOLIZE_OBJECTS)
