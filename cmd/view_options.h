@@ -32,7 +32,7 @@ struct view_options {
 	struct opt_list filters, excludes, focus, ignore, plumbing, suppressions;
 };
 
-/* Recordings hold no such data; view_open says so. */
+/* What is the same in no two recordings, or all one row; diff_run says so. */
 #define VIEW_BY_HIDDEN (1 << REPORT_BY_TAG | 1 << REPORT_BY_THREAD | 1 << REPORT_BY_SIZE)
 
 /* clang-format off */

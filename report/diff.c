@@ -11,6 +11,7 @@
 
 #include "report/hash_index.h"
 #include "report/order.h"
+#include "report/parts.h"
 #include "report/render_diff.h"
 #include "report/view.h"
 
@@ -384,14 +385,27 @@ static int render(const struct diff_options *options, struct view *const views[S
 	return error;
 }
 
+static int test_options(const struct report_options *o, struct diag *diag)
+{
+	if (o->files.count != SIDES)
+		return diag_set(diag, -EINVAL, "two recordings are needed");
+	/* Threads and sizes have no names that a row of the other side could be found by. */
+	if (!is_by_part(o->by))
+		return 0;
+	diag_set(diag, -EINVAL, "cannot compare by %s", report_by_names[o->by].name);
+	diag_hint(diag,
+		  "recordings are compared by site, stack, function, file, module or process");
+	return -EINVAL;
+}
+
 int diff_run(const struct diff_options *options, struct diag *diag)
 {
 	const struct report_options *o = &options->report;
 	struct view old, new;
 	struct view *const views[] = { &old, &new };
-	if (o->files.count != SIDES)
-		return diag_set(diag, -EINVAL, "two recordings are needed");
-	int error = view_open(&old, o, &(struct report_list){ o->files.items, 1 }, 1, diag);
+	int error = test_options(o, diag);
+	if (!error)
+		error = view_open(&old, o, &(struct report_list){ o->files.items, 1 }, 1, diag);
 	if (error)
 		return error;
 	error = view_open(&new, o, &(struct report_list){ o->files.items + 1, 1 }, 1, diag);

@@ -475,6 +475,9 @@ static void test_bad_options(void **state)
 	options.report.filters = (struct report_list){ (const char *const[]){ "function~(" }, 1 };
 	free(run_diff(&options, -EINVAL));
 	options.report.filters.count = 0;
+	options.report.by = REPORT_BY_THREAD;
+	free(run_diff(&options, -EINVAL));
+	options.report.by = REPORT_BY_SITE;
 	options.report.process = 2;
 	write_functions("new.dat", (const unsigned[]){ 9 }, 1);
 	free(run_diff(&options, -EINVAL));
