@@ -4,11 +4,11 @@
  * for one thing to go on with; the first that finds any changes the options of
  * this report into those of the next.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/known_stacks.h"
 #include "report/model.h"
+#include "report/parts.h"
 #include "report/render.h"
 #include "report/sentence.h"
 #include "report/sites.h"
@@ -31,7 +31,8 @@ static bool has_filters(const struct report_options *o)
 /* What one sees who asked for nothing in particular. */
 static bool is_first_view(const struct report_options *o)
 {
-	return o->sort == REPORT_SORT_PEAK && o->by == REPORT_BY_SITE && !has_filters(o);
+	return o->sort == REPORT_SORT_PEAK && o->by == REPORT_BY_SITE && !has_filters(o) &&
+	       o->at.kind == RUN_TIME_NONE;
 }
 
 static bool is_guarded(const struct model *model)
@@ -68,7 +69,8 @@ static bool next_guard(const struct text *t, struct next *next)
 
 static bool next_without_filters(const struct text *t, struct next *next)
 {
-	bool nothing = has_filters(&next->options) && !t->report->table->stack_count;
+	bool nothing = has_filters(&next->options) && !is_by_part(next->options.by) &&
+		       !t->report->table->stack_count;
 	next->options.filters = next->options.excludes = (struct report_list){ 0 };
 	next->options.focus = next->options.ignore = (struct report_list){ 0 };
 	return nothing;
@@ -103,30 +105,40 @@ static bool next_peak(const struct text *t, struct next *next)
 {
 	const struct site_table *table = t->report->table;
 	bool nothing = next->options.sort != REPORT_SORT_PEAK && table->count &&
+		       !is_by_part(next->options.by) &&
 		       sites_cost(&table->sites[0].costs, next->options.sort) <= 0;
 	next->options.sort = REPORT_SORT_PEAK;
 	next->options.by = REPORT_BY_SITE;
 	return nothing;
 }
 
-/* Leaks of its own; from a look at something else one does not go back to them. */
-static bool next_leaks(const struct text *t, struct next *next)
+/* What of the program itself, and of what the filters let pass, leaked. */
+static bool has_leaks(const struct text *t)
 {
 	const struct site_table *table = t->report->table;
-	bool any = false;
-	for (size_t i = 0; i < table->stack_count && !any; i++) {
-		const struct model_stack *stack = &t->model->stacks[table->stacks[i]];
-		any = stack->costs.leaked_bytes > 0 && !known_stack_remark(t->model, stack);
+	bool by_part = is_by_part(t->report->options->by);
+	size_t count = by_part ? t->model->stack_count : table->stack_count;
+	for (size_t i = 0; i < count; i++) {
+		const struct model_stack *stack = &t->model->stacks[by_part ? i : table->stacks[i]];
+		if (stack->costs.leaked_bytes > 0 && !known_stack_remark(t->model, stack))
+			return true;
 	}
+	return false;
+}
+
+/* From a look at something else one does not go back to the leaks. */
+static bool next_leaks(const struct text *t, struct next *next)
+{
 	bool was_peak = next->options.sort == REPORT_SORT_PEAK;
 	next->options.sort = REPORT_SORT_LEAKED;
 	next->options.by = REPORT_BY_SITE;
-	return any && was_peak;
+	return was_peak && has_leaks(t);
 }
 
 static bool next_temporary(const struct text *t, struct next *next)
 {
-	const struct costs *c = &t->report->table->costs;
+	const struct costs *c =
+		is_by_part(next->options.by) ? &t->model->totals.costs : &t->report->table->costs;
 	enum report_sort sort = next->options.sort;
 	next->options.sort = REPORT_SORT_TEMPORARY;
 	next->options.by = REPORT_BY_SITE;
@@ -172,6 +184,17 @@ static bool next_grouping(const struct text *t, struct next *next)
 	return true;
 }
 
+/* Another order than that by peak is about the whole run. */
+static void put_time(struct sentence *s, const struct report_options *o)
+{
+	if (o->sort != REPORT_SORT_PEAK)
+		return;
+	if (o->at.kind == RUN_TIME_SHARE)
+		fprintf(s->stream, " --at %.10g%%", (double)o->at.value / 1e4);
+	else if (o->at.kind == RUN_TIME_NS)
+		fprintf(s->stream, " --at %.10g", (double)o->at.value / 1e9);
+}
+
 static void put_report(struct text *t, struct sentence *s, const struct report_options *o)
 {
 	fputs("memtrack report", s->stream);
@@ -179,6 +202,7 @@ static void put_report(struct text *t, struct sentence *s, const struct report_o
 		fprintf(s->stream, " --sort %s", report_sort_names[o->sort].name);
 	if (o->by != REPORT_BY_SITE)
 		fprintf(s->stream, " --by %s", report_by_names[o->by].name);
+	put_time(s, o);
 	if (o->top != t->report->options->top)
 		fprintf(s->stream, " --top %d", o->top);
 	if (o->frames != t->report->options->frames)

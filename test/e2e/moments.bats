@@ -68,7 +68,12 @@ holds() {
 	holds 95% left 1000 1
 	holds 1h second 99000 99
 	memtrack 0 report --at 95% --format csv --by function
-	assert_match out '^,second,.*,99000,99,99000,99,' "second in CSV"
+	assert_match out '^,,second,.*,99000,99,99000,99,' "second in CSV"
+	# What one would type next is about the same moment.
+	memtrack 0 report --at 12.5% --focus first
+	assert_match out '^Next    memtrack report --by stack --at 12\.5% --focus first$' "next"
+	memtrack 0 report --at 1ms --focus first
+	assert_match out '^Next    memtrack report --by stack --at 0\.001 --focus first$' "next"
 }
 
 @test "processes by their own times, and together" {
