@@ -76,7 +76,7 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \
 	debuginfod.c debug_info.c die_walk.c function.c interval.c names.c unit.c unit_lines.c demangle.c perf_map.c)
 ALLOCATOR_SOURCES := $(addprefix allocators/, allocators.c find.c library.c stomp_options.c)
-AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c sample.c threads.c thread_names.c counters.c \
+AGENT_SOURCES := $(addprefix agent/, hooks.c lifecycle.c initial.c real.c record.c bad_frees.c record_sampled.c record_slack.c sample.c threads.c thread_names.c counters.c \
 	peak.c blocks.c stack_cache.c stack_walk.c stack_memo.c stack_memory.c stack_tree.c rules.c unwind.c \
 	eh_frame.c modules.c unloading.c segment.c deepbind.c rt/sys.c rt/mem.c rt/lock.c)
 

@@ -4,10 +4,11 @@
 
 #include "agent/growth.h"
 #include "agent/rt/sys.h"
-#include "agent/sample.h"
 #include "agent/segment.h"
 
 enum { BACK_COUNTERS = 224 /* made writable at a time: about 16 KiB */ };
+
+uint32_t record_mode;
 
 static inline uint32_t hash_of(uint32_t node)
 {
@@ -34,6 +35,34 @@ static bool back_variances(struct shard *shard, struct seg_place place, uint32_t
 	       segment_back(&(*chunk)[place.position], count * sizeof(struct seg_variance));
 }
 
+/* Likewise their slack. */
+static bool back_slack(struct shard *shard, struct seg_place place, uint32_t size, uint32_t count)
+{
+	struct seg_slack **chunk = &shard->slack_chunks[place.chunk];
+	int64_t **live = &shard->live_slack[place.chunk];
+
+	if (!*live)
+		*live = rt_map(size * sizeof(**live));
+	if (!*chunk)
+		*chunk = segment_alloc(size * sizeof(struct seg_slack), 0,
+				       &shard->counts->slack_chunks[place.chunk]);
+	return *live && *chunk &&
+	       segment_back(&(*chunk)[place.position], count * sizeof(struct seg_slack));
+}
+
+static bool back_beside(struct shard *shard, struct seg_place place, uint32_t size, uint32_t count)
+{
+	switch ((enum record_mode)record_mode) {
+	case RECORD_SAMPLED:
+		return back_variances(shard, place, size, count);
+	case RECORD_SLACK:
+		return back_slack(shard, place, size, count);
+	case RECORD_EXACT:
+		break;
+	}
+	return true;
+}
+
 /* Makes counter number `index` and some after it writable.  Under the growth lock. */
 static bool back(struct shard *shard, uint32_t index)
 {
@@ -50,7 +79,7 @@ static bool back(struct shard *shard, uint32_t index)
 	if (!shard->chunks[place.chunk] ||
 	    !segment_back(&shard->chunks[place.chunk][place.position],
 			  count * sizeof(struct seg_counter)) ||
-	    (sample_mean && !back_variances(shard, place, size, count)))
+	    !back_beside(shard, place, size, count))
 		return false;
 	shard->backed_counters = index + count;
 	return true;
@@ -139,16 +168,41 @@ struct seg_counter *counter_find(struct shard *shard, uint32_t *node)
 	return c;
 }
 
-struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter)
+/* Where a counter lies that is not `none`. */
+static bool find_place(const struct shard *shard, const struct seg_counter *counter,
+		       struct seg_place *place)
 {
-	if (counter == &shard->counts->none)
-		return &shard->counts->none_variance;
 	for (uint32_t k = 0; k < SEG_COUNTER_CHUNKS && shard->chunks[k]; k++) {
 		size_t position = (size_t)(counter - shard->chunks[k]);
 
-		if (counter >= shard->chunks[k] && position < (size_t)SEG_COUNTER_FIRST << k)
-			return shard->variance_chunks[k] ? &shard->variance_chunks[k][position]
-							 : NULL;
+		if (counter >= shard->chunks[k] && position < (size_t)SEG_COUNTER_FIRST << k) {
+			*place = (struct seg_place){ k, (uint32_t)position };
+			return true;
+		}
 	}
-	return NULL;
+	return false;
+}
+
+struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter)
+{
+	struct seg_place place;
+
+	if (counter == &shard->counts->none)
+		return &shard->counts->none_variance;
+	if (!find_place(shard, counter, &place) || !shard->variance_chunks[place.chunk])
+		return NULL;
+	return &shard->variance_chunks[place.chunk][place.position];
+}
+
+struct counter_slack counter_slack(struct shard *shard, const struct seg_counter *counter)
+{
+	struct seg_place place;
+
+	if (counter == &shard->counts->none)
+		return (struct counter_slack){ &shard->counts->none_slack,
+					       &shard->live_none_slack };
+	if (!find_place(shard, counter, &place) || !shard->slack_chunks[place.chunk])
+		return (struct counter_slack){ NULL, NULL };
+	return (struct counter_slack){ &shard->slack_chunks[place.chunk][place.position],
+				       &shard->live_slack[place.chunk][place.position] };
 }

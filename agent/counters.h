@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of a shard: found by stack node, made on first use. */
+/* Counters of a shard: found by stack node, made on first use; and what is kept beside them. */
 #ifndef MEMTRACK_AGENT_COUNTERS_H
 #define MEMTRACK_AGENT_COUNTERS_H
 
 #include <stdint.h>
 
 #include "agent/layout.h"
+#include "agent/rt/hidden.h"
 #include "agent/threads.h"
+
+/* What is recorded of an event.  Set once at start. */
+enum record_mode {
+	RECORD_EXACT,	/* every event, as it is: the way that must be fast */
+	RECORD_SAMPLED, /* see sample.h; beside the counters are variances */
+	RECORD_SLACK,	/* see record_slack.h; beside the counters is slack */
+};
+extern HIDDEN uint32_t record_mode;
 
 struct seg_counter *counter_find(struct shard *shard, uint32_t *node);
 
@@ -27,6 +36,13 @@ static inline struct seg_counter *counter_of_size(struct shard *shard, uint64_t 
 
 /* The variances of one of the shard's counters, in a sampled recording; NULL: there was no room. */
 struct seg_variance *counter_variance(struct shard *shard, const struct seg_counter *counter);
+
+/* The slack of one of the shard's counters, likewise. */
+struct counter_slack {
+	struct seg_slack *counts;
+	int64_t *live; /* in private memory: at a fork, a child gets a copy of that moment */
+};
+struct counter_slack counter_slack(struct shard *shard, const struct seg_counter *counter);
 
 /* Before a change in epoch `epoch`: saves what was live at the maximum.  See peak.h. */
 static inline void counter_stamp(struct seg_counter *c, uint32_t epoch)

@@ -12,10 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/counters.h"
 #include "agent/lifecycle.h"
 #include "agent/peak.h"
 #include "agent/real.h"
 #include "agent/record.h"
+#include "agent/record_slack.h"
 #include "agent/rt/mem.h"
 #include "agent/sample.h"
 #include "agent/thread_names.h"
@@ -186,7 +188,7 @@ static void *move_out(void *block, size_t size, const uintptr_t *frame)
 
 static struct block known(const void *block)
 {
-	if (sample_mean && !sample_may_have(block))
+	if (record_mode == RECORD_SAMPLED && !sample_may_have(block))
 		return (struct block){ .state = BLOCK_UNKNOWN };
 	return block_take(block);
 }
@@ -196,6 +198,29 @@ static void *with_a_granule(void *block)
 	void *to = real.realloc(block, 16);
 
 	return to ? to : block;
+}
+
+/* realloc(p, 0) is a free in the C library; in some allocators a block of no bytes comes back. */
+static inline void *resized(void *to, size_t size, const uintptr_t *frame)
+{
+	return to ? allocated(size ? to : with_a_granule(to), size, frame) : NULL;
+}
+
+/* When more is to be known of the old block than the block map does. */
+APART void *resize_apart(void *block, size_t size, const uintptr_t *frame)
+{
+	struct block old = known(block);
+	uint64_t slack = record_mode == RECORD_SLACK && old.state == BLOCK_LIVE
+				 ? record_slack_of(block, old.size)
+				 : 0;
+	void *to = real.realloc(block, size ? at_least_a_granule(size) : 0);
+
+	if (!to && size) {
+		record_put_back(block, &old);
+		return NULL;
+	}
+	record_replaced_apart(block, &old, slack, frame, to != NULL);
+	return resized(to, size, frame);
 }
 
 static void *resize(void *block, size_t size, const uintptr_t *frame)
@@ -218,15 +243,16 @@ static void *resize(void *block, size_t size, const uintptr_t *frame)
 	}
 	if (!on)
 		return real.realloc(block, size);
-	old = known(block);
+	if (__builtin_expect(record_mode != RECORD_EXACT, 0))
+		return resize_apart(block, size, frame);
+	old = block_take(block);
 	to = real.realloc(block, size ? at_least_a_granule(size) : 0);
 	if (!to && size) {
 		record_put_back(block, &old);
 		return NULL;
 	}
-	/* realloc(p, 0) is a free in the C library; in some allocators a block of no bytes comes back. */
 	record_replaced(block, &old, frame, to != NULL);
-	return to ? allocated(size ? to : with_a_granule(to), size, frame) : NULL;
+	return resized(to, size, frame);
 }
 
 HOOK void *realloc(void *block, size_t size)

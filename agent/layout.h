@@ -26,8 +26,8 @@
 #define SEG_LAYOUT_VERSION 4u
 
 /* The variable by which the agent finds its session: "OPTIONS:DIRECTORY".  OPTIONS is a comma list of key=number
- * (depth, buckets, follow: record forked children, only: the one pid to record, sample: see sample_mean); the directory is
- * absolute. */
+ * (depth, buckets, follow: record forked children, only: the one pid to record, sample: see sample_mean, slack: see
+ * seg_slack); the directory is absolute. */
 #define SEG_SESSION_VARIABLE "MEMTRACK_SESSION"
 #define SEG_SPARE_PREFIX     "spare." /* unclaimed segments: spare.0 ... spare.(SEG_SPARES - 1) */
 #define SEG_IMAGE_PREFIX     "image." /* claimed: image.PID.TSC-in-hex */
@@ -101,6 +101,17 @@ struct seg_variance {
 	uint64_t peak_blocks, peak_bytes; /* saved with those of the counter */
 };
 
+/*
+ * With SEG_WITH_SLACK: what the allocator's rounding up cost a counter's blocks, in bytes: the usable size less that asked
+ * for.  What is live is allocated - freed.
+ */
+struct seg_slack {
+	uint64_t allocated, freed;
+	int64_t peak;	/* live when epoch `epoch` began, as in the counter */
+	uint32_t epoch; /* the counter's when this was changed last */
+	uint32_t reserved;
+};
+
 #define SEG_COUNTER_FIRST  32u
 #define SEG_COUNTER_CHUNKS 24
 
@@ -134,6 +145,9 @@ struct seg_shard {
 	uint32_t reserved;
 	uint64_t size_variances; /* offset of SEG_SIZES records of struct seg_variance; 0: none */
 	struct seg_counter sizes[SEG_SIZES]; /* every event once more; their `node` is 0 */
+	/* With SEG_WITH_SLACK only: of struct seg_slack, as variance_chunks. */
+	uint64_t slack_chunks[SEG_COUNTER_CHUNKS];
+	struct seg_slack none_slack;
 };
 
 /* Why something is not in the counters, or not as it should be. */
@@ -244,10 +258,13 @@ struct seg_header {
 	uint64_t reserved[5];
 };
 
-/* What the session left out on purpose. */
+/* What the session left out on purpose, and what it has besides. */
 enum seg_flags {
 	SEG_WITHOUT_STACKS = 1, /* every event counts in its shard's `none` */
 	SEG_NOT_RECORDED = 2,	/* no event was counted at all */
+	SEG_WITH_SLACK = 4,	/* see struct seg_slack */
+	SEG_NO_USABLE_SIZE =
+		8, /* that was asked for, but the allocator does not tell usable sizes */
 };
 
 #define SEG_SAMPLE_MOST	  (1ull << 38)
@@ -275,7 +292,8 @@ static_assert(sizeof(struct seg_module) == 80, "module");
 static_assert(sizeof(struct seg_counter) == 72, "counter");
 static_assert(sizeof(struct seg_variance) == 64, "variance");
 static_assert(sizeof(struct seg_bad_free) == 48, "bad free");
-static_assert(sizeof(struct seg_shard) == 584 + 72 * SEG_SIZES, "shard");
+static_assert(sizeof(struct seg_slack) == 32, "slack");
+static_assert(sizeof(struct seg_shard) == 808 + 72 * SEG_SIZES, "shard");
 static_assert(offsetof(struct seg_header, packed) % 16 == 0, "cmpxchg16b needs alignment");
 static_assert(sizeof(struct seg_header) <= 2048, "header");
 

@@ -7,6 +7,7 @@
 
 #include "agent/bad_frees.h"
 #include "agent/blocks.h"
+#include "agent/counters.h"
 #include "agent/growth.h"
 #include "agent/initial.h"
 #include "agent/layout.h"
@@ -14,6 +15,7 @@
 #include "agent/peak.h"
 #include "agent/real.h"
 #include "agent/record.h"
+#include "agent/record_slack.h"
 #include "agent/rt/mem.h"
 #include "agent/rules.h"
 #include "agent/sample.h"
@@ -42,6 +44,7 @@ static struct {
 	bool follow;
 	bool trace;  /* false: show that the process is there, and only pass calls on */
 	bool stacks; /* false: count events without them */
+	bool slack;  /* of allocators that tell it */
 } session = { .depth = 256, .buckets = 16384, .follow = true, .trace = true, .stacks = true };
 
 static bool key_is(const char **at, const char *key)
@@ -64,7 +67,7 @@ static uint64_t read_number(const char **at)
 	return value;
 }
 
-/* "depth=N,buckets=N,follow=N,only=PID,sample=N,trace=N,stacks=N:/directory" */
+/* "depth=N,buckets=N,follow=N,only=PID,sample=N,slack=N,trace=N,stacks=N:/directory" */
 static bool read_session(const char *text)
 {
 	if (!text)
@@ -80,6 +83,8 @@ static bool read_session(const char *text)
 			session.only = (uint32_t)read_number(&text);
 		else if (key_is(&text, "sample="))
 			session.sample = read_number(&text);
+		else if (key_is(&text, "slack="))
+			session.slack = read_number(&text) != 0;
 		else if (key_is(&text, "trace="))
 			session.trace = read_number(&text) != 0;
 		else if (key_is(&text, "stacks="))
@@ -202,7 +207,33 @@ static void look_at_allocator(void)
 
 static uint64_t flags_of_session(void)
 {
-	return (session.stacks ? 0 : SEG_WITHOUT_STACKS) | (session.trace ? 0 : SEG_NOT_RECORDED);
+	uint64_t slack = !session.slack		       ? 0
+			 : record_mode == RECORD_SLACK ? SEG_WITH_SLACK
+						       : SEG_NO_USABLE_SIZE;
+
+	return (session.stacks ? 0 : SEG_WITHOUT_STACKS) | (session.trace ? 0 : SEG_NOT_RECORDED) |
+	       slack;
+}
+
+/* An allocator that has no malloc_usable_size leaves us that of the next library, which knows nothing of its blocks. */
+static bool tells_usable_size(void)
+{
+	struct object allocator, teller;
+
+	return object_find((uintptr_t)real.malloc, &allocator) &&
+	       object_find((uintptr_t)real.malloc_usable_size, &teller) &&
+	       allocator.start == teller.start;
+}
+
+static void choose_mode(void)
+{
+	sample_mean = session.sample;
+	if (session.sample)
+		record_mode = RECORD_SAMPLED;
+	else if (session.slack && tells_usable_size()) {
+		record_mode = RECORD_SLACK;
+		record_slack_start();
+	}
 }
 
 static bool start_parts(void)
@@ -212,7 +243,6 @@ static bool start_parts(void)
 		.depth = session.depth,
 		.origin = SEG_ORIGIN_EXEC,
 		.sample_mean = session.sample,
-		.flags = flags_of_session(),
 	};
 
 	if (rt_failed(rt_syscall3(SYS_madvise, (long)&agent_live, sizeof(agent_live),
@@ -220,12 +250,13 @@ static bool start_parts(void)
 		return false;
 	initial_look();
 	look_at_allocator();
+	choose_mode();
+	request.flags = flags_of_session();
 	stack_cache_start(session.stacks ? session.depth : 0);
 	if (!rules_start() || !segment_claim(&request, NULL))
 		return false;
 	if (!stack_tree_start(session.buckets))
 		return false;
-	sample_mean = session.sample;
 	store_paths();
 	store_arguments();
 	threads_start();
@@ -269,8 +300,8 @@ static void inherit_block(const struct block *block, void *context)
 	record_inherited(context, block);
 }
 
-/* Blocks that lived at the fork live in the child as well. */
-static bool inherit_blocks(void)
+/* Blocks that lived at the fork live in the child as well.  `slack`: theirs; see record_slack_gather. */
+static bool inherit_blocks(const int64_t *slack, uint32_t nodes)
 {
 	struct shard *shard = shard_new();
 
@@ -278,6 +309,8 @@ static bool inherit_blocks(void)
 		return false;
 	shard->counts->inherited = 1;
 	blocks_visit(inherit_block, shard);
+	if (slack)
+		record_slack_inherit(shard, slack, nodes);
 	segment->single_max = shard->counts->live_bytes;
 	segment->single_at_max = 1;
 	segment->peak_tsc = segment->start_tsc;
@@ -298,6 +331,8 @@ static bool restart_parts(struct seg_header *parent)
 	};
 	/* The parent goes on: more nodes than at the fork do no harm, they are just not used. */
 	uint32_t nodes = parent->node_count;
+	int64_t *slack = record_mode == RECORD_SLACK ? record_slack_gather(nodes) : NULL;
+	bool good;
 
 	growth_lock = (struct rt_lock){ 0 };
 	modules_state = (uint32_t)modules_state;
@@ -306,8 +341,10 @@ static bool restart_parts(struct seg_header *parent)
 	/* Children that all went on with their parent's numbers would all sample the same. */
 	thread_self.sample_left = 0;
 	thread_self.sample_random = 0;
-	if (!segment_claim(&request, parent) || !stack_tree_inherit(nodes) || !modules_inherit() ||
-	    !inherit_blocks())
+	good = segment_claim(&request, parent) && stack_tree_inherit(nodes) && modules_inherit() &&
+	       inherit_blocks(slack, nodes);
+	record_slack_release(slack, nodes);
+	if (!good)
 		return false;
 	thread_names_restart();
 	inherit_texts(parent);

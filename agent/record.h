@@ -7,6 +7,7 @@
 #ifndef MEMTRACK_AGENT_RECORD_H
 #define MEMTRACK_AGENT_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ void record_early_free(const void *block, const uintptr_t *frame);
  * false: realloc(p, 0) that only freed. */
 void record_replaced(const void *block, const struct block *old, const uintptr_t *frame,
 		     bool moved);
+/* The same when the mode is not RECORD_EXACT.  `slack`: what record_slack_of said of the old block before the call. */
+void record_replaced_apart(const void *block, const struct block *old, uint64_t slack,
+			   const uintptr_t *frame, bool moved);
 /* The old block of a realloc that failed. */
 void record_put_back(const void *block, const struct block *old);
 

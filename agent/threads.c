@@ -271,6 +271,13 @@ void threads_start(void)
 	has_end_key = real.key_create && real.key_set && real.key_create(&end_key, end_thread) == 0;
 }
 
+void threads_visit(void (*visit)(const struct shard *shard, void *context), void *context)
+{
+	for (unsigned k = 0; k < SEG_SHARD_CHUNKS && shards[k]; k++)
+		for (unsigned i = 0; i < SEG_SHARD_FIRST << k && shards[k][i]; i++)
+			visit(shards[k][i], context);
+}
+
 void threads_forget(void)
 {
 	thread_image++;

@@ -25,6 +25,10 @@ struct shard {
 	uint32_t backed_counters;
 	struct seg_counter *chunks[SEG_COUNTER_CHUNKS];
 	struct seg_variance *variance_chunks[SEG_COUNTER_CHUNKS];
+	/* See counters.h. */
+	struct seg_slack *slack_chunks[SEG_COUNTER_CHUNKS];
+	int64_t *live_slack[SEG_COUNTER_CHUNKS];
+	int64_t live_none_slack;
 	struct stack_cache stacks;
 	struct seg_variance *size_variances; /* NULL: not sampled, or no room */
 	struct thread *owner;		     /* who holds it; NULL when free or borrowed */
@@ -50,6 +54,8 @@ struct thread {
 	uint32_t
 		image; /* serial number of the process image the shard belongs to: another one in a forked child */
 	uint32_t destructor_rounds;
+	uint32_t
+		asking; /* how many questions for a usable size are under way: see record_slack_of */
 	bool ended;
 	uint64_t name[SEG_NAME_SIZE / 8]; /* see thread_names.h; 0 unknown */
 };
@@ -92,6 +98,8 @@ static inline void shard_leave(struct shard *shard, bool borrowed)
 struct shard *shard_new(void);
 
 void threads_start(void);
+/* Calls `visit` for all shards that were there when this process was forked. */
+void threads_visit(void (*visit)(const struct shard *shard, void *context), void *context);
 /* In a forked child: the parent's shards are history. */
 void threads_forget(void);
 

@@ -24,7 +24,7 @@ UNIT_TESTS := opt_test units_test recording_test report_order_test report_sites_
 	symbolize_demangle_test symbolize_interval_test symbolize_perf_map_test \
 	allocators_test cmd_complete_test cmd_program_test cmd_output_test cmd_image_test cmd_parts_test cmd_moments_test cmd_stomp_file_test \
 	cmd_errors_test agent_layout_test agent_peak_test agent_blocks_test \
-	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test agent_bad_frees_test stomp_options_test stomp_heap_test \
+	agent_eh_frame_test agent_stack_test agent_tree_test agent_sample_test agent_bad_frees_test agent_slack_test stomp_options_test stomp_heap_test \
 	stomp_mprotect_test
 
 opt_test_OBJECTS := $(addprefix $(O)/tool/, cmd/opt.o report/diag.o report/units.o report/utf8.o)
@@ -71,6 +71,7 @@ agent_stack_test_OBJECTS := $(AGENT_PARTS)
 agent_tree_test_OBJECTS := $(AGENT_PARTS)
 agent_sample_test_OBJECTS := $(AGENT_PARTS)
 agent_bad_frees_test_OBJECTS := $(AGENT_PARTS)
+agent_slack_test_OBJECTS := $(AGENT_PARTS)
 
 # The guard-page allocator's, likewise.
 stomp_options_test_OBJECTS := $(O)/agent/allocators/stomp/options.o
