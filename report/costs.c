@@ -37,6 +37,13 @@ static void add_variances(struct cost_variances *sum, const struct cost_variance
 	add_variance(&sum->leaked_bytes, more->leaked_bytes);
 }
 
+static void add_slack(struct cost_slack *sum, const struct cost_slack *more)
+{
+	add_unsigned(&sum->allocated_bytes, more->allocated_bytes);
+	add_signed(&sum->peak_bytes, more->peak_bytes);
+	add_signed(&sum->leaked_bytes, more->leaked_bytes);
+}
+
 void costs_add(struct costs *sum, const struct costs *more)
 {
 	add_unsigned(&sum->allocations, more->allocations);
@@ -50,4 +57,5 @@ void costs_add(struct costs *sum, const struct costs *more)
 	add_signed(&sum->leaked_blocks, more->leaked_blocks);
 	add_signed(&sum->leaked_bytes, more->leaked_bytes);
 	add_variances(&sum->variances, &more->variances);
+	add_slack(&sum->slack, &more->slack);
 }

@@ -72,6 +72,8 @@ static double variance(const struct costs *costs, enum report_sort sort)
 		return costs->variances.allocations;
 	case REPORT_SORT_TEMPORARY:
 		return costs->variances.temporary_allocations;
+	case REPORT_SORT_SLACK: /* is recorded of all or none */
+		return 0;
 	case REPORT_SORT_PEAK:
 		break;
 	}

@@ -69,6 +69,12 @@ static const struct field cost_fields[] = {
 	COST(temporary_allocations, UNSIGNED),
 };
 
+static const struct field slack_fields[] = {
+	{ "slack_bytes", offsetof(struct costs, slack.peak_bytes), NUMBER_SIGNED },
+	{ "slack_leaked_bytes", offsetof(struct costs, slack.leaked_bytes), NUMBER_SIGNED },
+	{ "slack_allocated_bytes", offsetof(struct costs, slack.allocated_bytes), NUMBER_UNSIGNED },
+};
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int json_init(struct json *j, FILE *out, const struct model *model)
@@ -77,6 +83,7 @@ int json_init(struct json *j, FILE *out, const struct model *model)
 		.out = out,
 		.model = model,
 		.sampled = model->totals.sample_mean != 0,
+		.slack = model->totals.slack_processes != 0,
 		.frame_texts = calloc(model->location_count + 1, sizeof(*j->frame_texts)),
 	};
 	return j->frame_texts ? 0 : -ENOMEM;
@@ -211,6 +218,14 @@ static struct cost_variances variances(const struct costs *c, const struct costs
 	return sum.variances;
 }
 
+static void put_slack(struct json *j, const struct costs *c, const struct costs *less)
+{
+	if (!j->slack)
+		return;
+	json_put(j, ", ");
+	put_fields(j, slack_fields, COUNT(slack_fields), c, less);
+}
+
 void json_totals(struct json *j, const struct model_totals *t, const struct model_totals *less)
 {
 	json_put(j, "{");
@@ -219,6 +234,7 @@ void json_totals(struct json *j, const struct model_totals *t, const struct mode
 		json_put(j, ", \"at_s\": ");
 		json_seconds(j, t->at_ns);
 	}
+	put_slack(j, &t->costs, less ? &less->costs : NULL);
 	if (j->sampled) {
 		struct cost_variances v = variances(&t->costs, less ? &less->costs : NULL);
 		json_begin_errors(j);
@@ -231,15 +247,22 @@ void json_totals(struct json *j, const struct model_totals *t, const struct mode
 	json_put(j, "}");
 }
 
-void json_costs(struct json *j, const struct costs *c, const struct costs *less)
+static void put_costs(struct json *j, const struct costs *c, const struct costs *less, bool slack)
 {
 	put_fields(j, cost_fields, COUNT(cost_fields), c, less);
+	if (slack)
+		put_slack(j, c, less);
 	if (!j->sampled)
 		return;
 	struct cost_variances v = variances(c, less);
 	json_begin_errors(j);
 	put_cost_errors(j, &v);
 	json_put(j, "}");
+}
+
+void json_costs(struct json *j, const struct costs *c, const struct costs *less)
+{
+	put_costs(j, c, less, true);
 }
 
 static cJSON *string_or_null(const char *text)
@@ -381,7 +404,8 @@ void json_site(struct json *j, struct site_table *table, const struct site *site
 			j->model->processes[site->process - 1].number);
 	if (site->part)
 		put_part(j, &j->model->parts[site->part - 1]);
-	json_costs(j, &site->costs, NULL);
+	/* Of threads and sizes it is not known. */
+	put_costs(j, &site->costs, NULL, !site->part);
 	json_put(j, ",\n     \"stacks\": [");
 	sites_sort_stacks(table, site, j->model, sort, site->stack_count);
 	for (uint32_t i = 0; i < site->stack_count; i++) {

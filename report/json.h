@@ -30,6 +30,7 @@ struct json {
 	FILE *out;
 	const struct model *model; /* whose ids the texts and frames below are */
 	bool sampled;		   /* figures are estimates: standard errors go with them */
+	bool slack;		   /* was recorded, and goes with the costs */
 	unsigned errors;	   /* how many standard errors an object has so far */
 	char **frame_texts;	   /* by location: its frames as JSON, made when first needed */
 	int error;		   /* -ENOMEM once memory ended: the output is then not whole */

@@ -166,6 +166,7 @@ static void add_process_totals(struct model_totals *t, const struct model_proces
 	add_unsigned(&t->truncated_events, rec->truncated_events);
 	add_unsigned(&t->threads, rec->threads);
 	add_unsigned(&t->errors_lost, process->guard.errors_lost);
+	t->slack_processes += rec->slack;
 	if (rec->sample_mean > t->sample_mean)
 		t->sample_mean = rec->sample_mean;
 }

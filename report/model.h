@@ -114,7 +114,8 @@ struct model_totals {
 	 */
 	bool at_moment;
 	int64_t at_ns;
-	int64_t sample_mean; /* the largest of the processes' own; 0: all figures are exact */
+	int64_t sample_mean;	  /* the largest of the processes' own; 0: all figures are exact */
+	uint32_t slack_processes; /* so many have recorded it */
 };
 
 struct model {

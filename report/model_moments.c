@@ -359,4 +359,5 @@ void model_sum_moments(struct model *model)
 	if (model->totals.sample_mean)
 		sum->variances.peak_blocks = sum->variances.peak_bytes = NAN;
 	model->totals.at_moment = true;
+	model->totals.slack_processes = 0; /* it is known of the peak only */
 }

@@ -75,6 +75,20 @@ int id_map_add(struct rows *rows, struct id_map *map, int64_t row, uint32_t id)
 int id_map_get(const struct rows *rows, const struct id_map *map, int64_t row, uint32_t *id)
 	__attribute__((warn_unused_result));
 
+/*
+ * The rows of slack, read in step with those of the stacks: a process has them for all of its stacks, or for none.
+ */
+struct slack_rows {
+	struct rows rows;
+	bool more; /* there is a row that is not taken yet */
+};
+int slack_open(struct slack_rows *slack, struct loader *loader) __attribute__((warn_unused_result));
+/* The row of the stack with this key (process, node, end), if its process has any. */
+int slack_take(struct slack_rows *slack, const int64_t *key, struct model_process *owner,
+	       struct cost_slack *costs) __attribute__((warn_unused_result));
+/* After the last stack there must be none. */
+int slack_end(const struct slack_rows *slack) __attribute__((warn_unused_result));
+
 int model_load_strings(struct loader *loader) __attribute__((warn_unused_result));
 /* Modules, locations, frames, nodes. */
 int model_load_code(struct loader *loader) __attribute__((warn_unused_result));

@@ -97,7 +97,7 @@ static int map_node(const struct rows *rows, int64_t row, uint32_t *node)
 	return 0;
 }
 
-static int add_stack(struct rows *rows, struct rows *variances)
+static int add_stack(struct rows *rows, struct rows *variances, struct slack_rows *slack)
 {
 	struct loader *loader = rows->loader;
 	const int64_t *v = rows->values;
@@ -116,6 +116,8 @@ static int add_stack(struct rows *rows, struct rows *variances)
 	stack.process = process - 1;
 	struct model_process *owner = &loader->model->processes[process - 1];
 	error = costs_read(rows, owner->rec.sample_mean ? variances : NULL, &stack.costs);
+	if (!error)
+		error = slack_take(slack, v, owner, &stack.costs.slack);
 	if (error)
 		return error;
 	costs_add(&owner->costs, &stack.costs);
@@ -149,29 +151,35 @@ static int end_variances(struct rows *rows)
 /* Keys must rise: rows that come twice would be counted twice. */
 static int load_stacks(struct loader *loader)
 {
-	struct rows rows, variances;
+	struct rows rows = { 0 }, variances;
+	struct slack_rows slack;
 	int64_t last[3] = { -1, -1, -1 };
 	int error = open_variances(&variances, loader);
 	if (error)
 		return error;
-	error = rows_open(
-		&rows, loader, "stack",
-		"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
-		" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
-		" leaked_bytes FROM stack");
+	error = slack_open(&slack, loader);
+	if (!error)
+		error = rows_open(
+			&rows, loader, "stack",
+			"SELECT process, node, end, allocations, allocated_bytes, frees, freed_bytes,"
+			" temporary_allocations, reallocations, peak_blocks, peak_bytes, leaked_blocks,"
+			" leaked_bytes FROM stack");
 	while (!error && (error = rows_next(&rows)) > 0) {
 		const int64_t *v = rows.values;
 		bool rises = v[0] != last[0]   ? v[0] > last[0]
 			     : v[1] != last[1] ? v[1] > last[1]
 					       : v[2] > last[2];
 		memcpy(last, v, sizeof(last));
-		error = rises ? add_stack(&rows, &variances)
+		error = rises ? add_stack(&rows, &variances, &slack)
 			      : rows_damaged(&rows, "rows are out of order");
 	}
 	if (!error)
 		error = end_variances(&variances);
+	if (!error)
+		error = slack_end(&slack);
 	rows_close(&rows);
 	rows_close(&variances);
+	rows_close(&slack.rows);
 	return error;
 }
 

@@ -64,7 +64,7 @@ void rec_free(struct recording *rec)
 		sqlite3_finalize(rec->statements[i]);
 	rec_close_database(rec);
 	pool_release(&rec->strings);
-	free(rec->sampled);
+	free(rec->kinds);
 	free(rec->module_paths);
 	rec_sites_release(&rec->sites);
 	free(rec->temp_path);

@@ -38,6 +38,13 @@ struct cost_variances {
 	double leaked_bytes;
 };
 
+/* What the allocator lost to rounding up sizes, in bytes: what blocks may be used for less what was asked for. */
+struct cost_slack {
+	uint64_t allocated_bytes;
+	int64_t peak_bytes,
+		leaked_bytes; /* of the blocks that these figures of the costs are about */
+};
+
 /* What a set of allocations cost.  Σ over stacks equals the process's totals. */
 struct costs {
 	uint64_t allocations;
@@ -51,6 +58,7 @@ struct costs {
 	int64_t leaked_blocks; /* live when the process ended */
 	int64_t leaked_bytes;
 	struct cost_variances variances; /* all 0 where every allocation was recorded */
+	struct cost_slack slack;	 /* all 0 where it was not recorded */
 };
 
 /* Sums stay at the largest value that there is. */
@@ -93,6 +101,7 @@ struct rec_process {
 	const char *notes; /* one line a note, for people: limits that bit in this run; NULL none */
 	/* Bytes per sample: allocations were sampled, and all costs are estimates.  0: every allocation was recorded. */
 	int64_t sample_mean;
+	bool slack; /* was recorded */
 };
 
 struct rec_module {
@@ -228,7 +237,7 @@ int rec_mark_interrupted(struct recording *rec, rec_id location, struct diag *di
 int rec_add_node(struct recording *rec, rec_id parent, rec_id location, rec_id *id,
 		 struct diag *diag) __attribute__((warn_unused_result));
 /* The costs of one stack (named by its innermost node; 0 = no stack known) in one process.  Added at most
- * once for each (process, node, end).  The variances are written when the process was sampled. */
+ * once for each (process, node, end).  The variances are written when the process was sampled, the slack when that was recorded. */
 int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack_end end,
 		  const struct costs *costs, struct diag *diag) __attribute__((warn_unused_result));
 int rec_add_sample(struct recording *rec, rec_id process, const struct rec_sample *sample,

@@ -24,6 +24,7 @@ enum rec_statement {
 	REC_INSERT_SAMPLE,
 	REC_INSERT_SAMPLING,
 	REC_INSERT_VARIANCE,
+	REC_INSERT_SLACK,
 	REC_INSERT_ERROR,
 	REC_INSERT_GUARD,
 	REC_INSERT_SITE,
@@ -52,8 +53,10 @@ struct recording {
 	struct pool strings;
 	int64_t strings_written; /* pool ids up to here are rows */
 	int64_t processes, modules, locations, nodes, errors, moments; /* ids given out */
-	bool *sampled;						       /* by process id */
-	size_t sampled_room;
+	struct rec_kind {
+		bool sampled, slack;
+	} * kinds; /* by process id: what its stacks have besides costs */
+	size_t kinds_room;
 	uint32_t *module_paths; /* by module id */
 	size_t module_room;
 	struct rec_sites sites;

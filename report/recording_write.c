@@ -28,6 +28,7 @@ static const char *const statement_sql[REC_STATEMENTS] = {
 	[REC_INSERT_SAMPLE] = "INSERT INTO sample VALUES (?,?,?,?,?)",
 	[REC_INSERT_SAMPLING] = "INSERT INTO sampling VALUES (?,?)",
 	[REC_INSERT_VARIANCE] = "INSERT INTO variance VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[REC_INSERT_SLACK] = "INSERT INTO slack VALUES (?,?,?,?,?,?)",
 	[REC_INSERT_ERROR] =
 		"INSERT INTO error VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[REC_INSERT_GUARD] = "INSERT INTO guard VALUES (?,?,?,?,?,?,?,?,?,?)",
@@ -92,6 +93,12 @@ static int insert(struct recording *rec, enum rec_statement which, const int64_t
 	for (size_t i = 0; i < count; i++)
 		sqlite3_bind_int64(statement, (int)i + 1, values[i]);
 	return run_statement(rec, statement, diag);
+}
+
+/* A figure that may come from a damaged process, as a column holds it. */
+static int64_t clip(uint64_t figure)
+{
+	return figure < INT64_MAX ? (int64_t)figure : INT64_MAX;
 }
 
 #define INSERT(rec, which, values, diag) \
@@ -236,16 +243,18 @@ static int add_argv(struct recording *rec, int64_t process, const char *const *a
 	return 0;
 }
 
-static int add_sampling(struct recording *rec, int64_t process, int64_t mean, struct diag *diag)
+/* What is stored of its stacks besides the costs. */
+static int add_kind(struct recording *rec, int64_t process, const struct rec_process *p,
+		    struct diag *diag)
 {
-	const int64_t values[] = { process, mean };
-	bool *sampled =
-		array_grow(rec->sampled, &rec->sampled_room, (size_t)process + 1, sizeof(*sampled));
-	if (!sampled)
+	const int64_t values[] = { process, p->sample_mean };
+	struct rec_kind *kinds =
+		array_grow(rec->kinds, &rec->kinds_room, (size_t)process + 1, sizeof(*kinds));
+	if (!kinds)
 		return fail_memory(rec, diag);
-	rec->sampled = sampled;
-	sampled[process] = mean > 0;
-	return mean > 0 ? INSERT(rec, REC_INSERT_SAMPLING, values, diag) : 0;
+	rec->kinds = kinds;
+	kinds[process] = (struct rec_kind){ p->sample_mean > 0, p->slack };
+	return p->sample_mean > 0 ? INSERT(rec, REC_INSERT_SAMPLING, values, diag) : 0;
 }
 
 int rec_add_process(struct recording *rec, const struct rec_process *p, rec_id *id,
@@ -293,7 +302,7 @@ int rec_add_process(struct recording *rec, const struct rec_process *p, rec_id *
 	if (error)
 		return error;
 	id->v = ++rec->processes;
-	error = add_sampling(rec, id->v, p->sample_mean, diag);
+	error = add_kind(rec, id->v, p, diag);
 	return error ? error : add_argv(rec, id->v, p->argv, diag);
 }
 
@@ -417,6 +426,16 @@ static int add_variances(struct recording *rec, enum rec_statement which, const 
 	return run_statement(rec, statement, diag);
 }
 
+/* `key`: process, node and end. */
+static int add_slack(struct recording *rec, const int64_t *key, const struct cost_slack *s,
+		     struct diag *diag)
+{
+	const int64_t values[] = {
+		key[0], key[1], key[2], clip(s->allocated_bytes), s->peak_bytes, s->leaked_bytes,
+	};
+	return INSERT(rec, REC_INSERT_SLACK, values, diag);
+}
+
 /* The number of a stack's site, which is written when it is new; 0 when nothing is known of it. */
 static int add_site(struct recording *rec, int64_t node, int64_t *id, struct diag *diag)
 {
@@ -460,8 +479,10 @@ int rec_add_stack(struct recording *rec, rec_id process, rec_id node, enum stack
 		site,
 	};
 	error = INSERT(rec, REC_INSERT_STACK, values, diag);
-	if (!error && rec->sampled[process.v])
+	if (!error && rec->kinds[process.v].sampled)
 		error = add_variances(rec, REC_INSERT_VARIANCE, values, &c->variances, diag);
+	if (!error && rec->kinds[process.v].slack)
+		error = add_slack(rec, values, &c->slack, diag);
 	return error;
 }
 
@@ -504,12 +525,6 @@ int rec_add_moment_stack(struct recording *rec, rec_id moment, rec_id node, enum
 		return error;
 	const int64_t values[] = { moment.v, node.v, end, blocks, bytes };
 	return INSERT(rec, REC_INSERT_MOMENT_STACK, values, diag);
-}
-
-/* A figure that may come from a damaged process, as a column holds it. */
-static int64_t clip(uint64_t figure)
-{
-	return figure < INT64_MAX ? (int64_t)figure : INT64_MAX;
 }
 
 static int check_stacks(struct recording *rec, const struct rec_error *e, struct diag *diag)
@@ -653,7 +668,7 @@ int rec_add_part(struct recording *rec, rec_id process, enum part_kind kind, uin
 		c->leaked_bytes,
 	};
 	error = INSERT(rec, REC_INSERT_PART, values, diag);
-	if (!error && rec->sampled[process.v])
+	if (!error && rec->kinds[process.v].sampled)
 		error = add_variances(rec, REC_INSERT_PART_VARIANCE, values, &c->variances, diag);
 	return error;
 }

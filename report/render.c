@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/model.h"
+#include "report/parts.h"
 
 struct frame_walk frame_walk_start(const struct model *model, uint32_t node)
 {
@@ -62,6 +63,11 @@ const struct model_process *report_largest_unselected(const struct model *model)
 			largest = &model->processes[i];
 	}
 	return largest && !largest->selected && model->file_count == 1 ? largest : NULL;
+}
+
+bool report_has_slack(const struct report *report)
+{
+	return report->model->totals.slack_processes && !is_by_part(report->options->by);
 }
 
 const char *path_base(const char *path)

@@ -61,6 +61,8 @@ const struct model_process *report_single_process(const struct model *model);
  * and when there are several recordings, NULL.
  */
 const struct model_process *report_largest_unselected(const struct model *model);
+/* Is the slack of the rows known?  That of threads and sizes never is. */
+bool report_has_slack(const struct report *report);
 const char *path_base(const char *path);
 
 #endif

@@ -74,22 +74,28 @@ static void put_key_titles(FILE *out, enum report_by by)
 }
 
 /* What follows the key is the same for all tables, and the errors come last. */
-static void put_titles(FILE *out, enum report_by by, bool sampled)
+static void put_titles(FILE *out, const struct report *report)
 {
-	put_key_titles(out, by);
+	put_key_titles(out, report->options->by);
 	csv_cost_titles(out, "", "");
 	fputs(",stacks", out);
-	if (sampled)
+	if (report_has_slack(report))
+		fputs(",slack_bytes,slack_leaked_bytes,slack_allocated_bytes", out);
+	if (report->model->totals.sample_mean)
 		csv_cost_titles(out, "", "_standard_error");
 	fputc('\n', out);
 }
 
-static int put_row(FILE *out, const struct model *model, const struct site *site)
+static int put_row(FILE *out, const struct report *report, const struct site *site)
 {
-	int error = put_key(out, model, site);
+	const struct cost_slack *slack = &site->costs.slack;
+	int error = put_key(out, report->model, site);
 	csv_costs(out, &site->costs);
 	fprintf(out, ",%" PRIu32, site->stack_count);
-	if (model->totals.sample_mean)
+	if (report_has_slack(report))
+		fprintf(out, ",%" PRId64 ",%" PRId64 ",%" PRIu64, slack->peak_bytes,
+			slack->leaked_bytes, slack->allocated_bytes);
+	if (report->model->totals.sample_mean)
 		csv_standard_errors(out, &site->costs.variances);
 	fputc('\n', out);
 	return error;
@@ -101,8 +107,8 @@ int render_csv(const struct report *report)
 	int error = 0;
 	if (report->options->tree)
 		return csv_tree(report);
-	put_titles(out, report->options->by, report->model->totals.sample_mean);
+	put_titles(out, report);
 	for (size_t i = 0; !error && i < report->shown; i++)
-		error = put_row(out, report->model, &report->table->sites[i]);
+		error = put_row(out, report, &report->table->sites[i]);
 	return error;
 }

@@ -21,6 +21,7 @@ static void put_totals(struct diff_json *d)
 	const struct model_totals *new = &d->report->views[SIDE_NEW]->model.totals;
 	struct json delta = d->sides[SIDE_NEW];
 	delta.sampled = d->sampled;
+	delta.slack = d->sides[SIDE_OLD].slack && d->sides[SIDE_NEW].slack;
 	json_put(&delta, "  \"old\": ");
 	json_totals(&d->sides[SIDE_OLD], old, NULL);
 	json_put(&delta, ",\n  \"new\": ");
@@ -33,6 +34,7 @@ static void put_costs(struct diff_json *d, const struct diff_row *row)
 {
 	struct json delta = d->sides[SIDE_NEW];
 	delta.sampled = d->sampled;
+	delta.slack = d->sides[SIDE_OLD].slack && d->sides[SIDE_NEW].slack;
 	json_put(&delta, ",\n     \"old\": {");
 	json_costs(&d->sides[SIDE_OLD], &row->costs[SIDE_OLD], NULL);
 	json_put(&delta, "},\n     \"new\": {");

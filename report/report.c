@@ -16,6 +16,7 @@ const struct report_name report_sort_names[] = {
 	[REPORT_SORT_ALLOCATED] = { "allocated", "bytes allocated in all" },
 	[REPORT_SORT_ALLOCATIONS] = { "allocations", "number of allocations" },
 	[REPORT_SORT_TEMPORARY] = { "temporary", "allocations freed again at once" },
+	[REPORT_SORT_SLACK] = { "slack", "bytes lost to rounding at the peak (run --slack)" },
 	{ 0 },
 };
 

@@ -21,6 +21,7 @@ enum report_sort {
 	REPORT_SORT_ALLOCATED,
 	REPORT_SORT_ALLOCATIONS,
 	REPORT_SORT_TEMPORARY,
+	REPORT_SORT_SLACK, /* only of recordings that have it */
 };
 
 enum report_by {

@@ -247,6 +247,17 @@ CREATE TABLE part_variance (
 	PRIMARY KEY (process, kind, key)
 ) WITHOUT ROWID;
 
+-- What the allocator lost to rounding up sizes: one row for each row of stack, of processes recorded so only.
+CREATE TABLE slack (
+	process INTEGER NOT NULL,
+	node INTEGER NOT NULL,
+	end INTEGER NOT NULL,
+	allocated_bytes INTEGER NOT NULL,
+	peak_bytes INTEGER NOT NULL,
+	leaked_bytes INTEGER NOT NULL,
+	PRIMARY KEY (process, node, end)
+) WITHOUT ROWID;
+
 -- Moments of a run at which it was seen which stacks had live blocks; those of a process in the order of time.
 CREATE TABLE moment (
 	id INTEGER PRIMARY KEY,
@@ -358,6 +369,13 @@ SELECT t.process, t.number AS thread, nullif(t.tid, 0) AS tid, x.value AS name, 
        coalesce(p.leaked_blocks, 0) AS leaked_blocks, coalesce(p.leaked_bytes, 0) AS leaked_bytes
 FROM thread t LEFT JOIN part p ON p.process = t.process AND p.kind = 1 AND p.key = t.number
      LEFT JOIN string x ON x.id = t.name;
+
+-- Slack by stack, with the innermost frame's names, beside the bytes asked for.
+CREATE VIEW slacks AS
+SELECT k.process, k.node AS stack, k.end, s.function, s.file, s.line, s.module,
+       k.allocated_bytes AS allocated_slack, k.peak_bytes AS peak_slack, k.leaked_bytes AS leaked_slack,
+       s.allocated_bytes, s.peak_bytes, s.leaked_bytes
+FROM slack k JOIN stacks s ON s.process = k.process AND s.stack = k.node AND s.end = k.end;
 
 -- Heap over time, times in seconds.
 CREATE VIEW timeline AS

@@ -34,6 +34,8 @@ int64_t sites_cost(const struct costs *costs, enum report_sort sort)
 		return (int64_t)costs->allocations;
 	case REPORT_SORT_TEMPORARY:
 		return (int64_t)costs->temporary_allocations;
+	case REPORT_SORT_SLACK:
+		return costs->slack.peak_bytes;
 	case REPORT_SORT_PEAK:
 		break;
 	}

@@ -276,6 +276,7 @@ static void suppress(struct suppressions *set, struct suppression *item, struct 
 	costs->leaked_blocks = 0;
 	costs->variances.leaked_bytes = 0;
 	costs->variances.leaked_blocks = 0;
+	costs->slack.leaked_bytes = 0;
 }
 
 /* The total is summed up anew: sums that met their limit cannot be subtracted from. */
@@ -294,6 +295,7 @@ static void suppress_stacks(struct matcher *m, struct model *model)
 	total->leaked_blocks = left.leaked_blocks;
 	total->variances.leaked_bytes = left.variances.leaked_bytes;
 	total->variances.leaked_blocks = left.variances.leaked_blocks;
+	total->slack.leaked_bytes = left.slack.leaked_bytes;
 }
 
 int suppressions_apply(struct suppressions *set, struct model *model, struct diag *diag)

@@ -108,6 +108,27 @@ static void put_total(struct text *t)
 	sentence_print(t, &s, "Total", TEXT_PLAIN);
 }
 
+/* What the allocator handed out at the peak beyond what was asked for. */
+static void put_slack(struct text *t)
+{
+	const struct model_totals *totals = &t->model->totals;
+	const struct costs *c = &totals->costs;
+	char size[UNITS_TEXT], share[UNITS_TEXT];
+	int64_t handed_out;
+	struct sentence s;
+	if (!totals->slack_processes || !sentence_open(t, &s))
+		return;
+	if (__builtin_add_overflow(c->peak_bytes, c->slack.peak_bytes, &handed_out))
+		handed_out = INT64_MAX;
+	fprintf(s.stream, "%s of the peak lost to rounding by the allocator (%s)",
+		units_size(size, c->slack.peak_bytes),
+		units_percent(share, c->slack.peak_bytes, handed_out));
+	if (totals->slack_processes < totals->processes)
+		fprintf(s.stream, "; recorded of %u of the %u processes", totals->slack_processes,
+			totals->processes);
+	sentence_print(t, &s, "Slack", TEXT_PLAIN);
+}
+
 /* What is not asked first, and would not fit into the lines above. */
 static void put_threads(struct text *t)
 {
@@ -226,6 +247,7 @@ void text_header(struct text *t)
 	text_errors_summary(t);
 	put_sampling(t);
 	/* The rest. */
+	put_slack(t);
 	text_heap(t);
 	put_threads(t);
 	put_allocator(t);

@@ -28,7 +28,11 @@ enum column {
 	COLUMN_ALLOCATED,
 	COLUMN_ALLOCATIONS,
 	COLUMN_TEMPORARY,
+	/* From here on without standard errors. */
 	COLUMN_TEMPORARY_SHARE,
+	COLUMN_SLACK,		/* at the peak */
+	COLUMN_SLACK_LEAKED,	/* of what leaked */
+	COLUMN_SLACK_ALLOCATED, /* of all that was allocated */
 };
 
 static const struct {
@@ -42,23 +46,29 @@ static const struct {
 	[COLUMN_ALLOCATIONS] = { "Allocations", 11 },
 	[COLUMN_TEMPORARY] = { "Temporary", 11 },
 	[COLUMN_TEMPORARY_SHARE] = { "Of all", 7 },
+	[COLUMN_SLACK] = { "Slack", 10 },
+	[COLUMN_SLACK_LEAKED] = { "Slack", 10 },
+	[COLUMN_SLACK_ALLOCATED] = { "Slack", 10 },
 };
 
-/* The sort key's own column stands first, then its share and bar, then these two. */
+/* The sort key's own column stands first, then its share and bar, then these two.  Where slack was recorded, that of the
+ * blocks which the first column is about takes the place of the third. */
 static const struct {
-	enum column first, second, third;
+	enum column first, second, third, slack;
 	const char *nothing; /* what to say when no site has any */
 } layouts[] = {
-	[REPORT_SORT_PEAK] = { COLUMN_PEAK, COLUMN_ALLOCATIONS, COLUMN_LEAKED,
+	[REPORT_SORT_PEAK] = { COLUMN_PEAK, COLUMN_ALLOCATIONS, COLUMN_LEAKED, COLUMN_SLACK,
 			       "Nothing was allocated." },
 	[REPORT_SORT_LEAKED] = { COLUMN_LEAKED, COLUMN_LEAKED_BLOCKS, COLUMN_PEAK,
-				 "Nothing leaked." },
+				 COLUMN_SLACK_LEAKED, "Nothing leaked." },
 	[REPORT_SORT_ALLOCATED] = { COLUMN_ALLOCATED, COLUMN_ALLOCATIONS, COLUMN_PEAK,
-				    "Nothing was allocated." },
+				    COLUMN_SLACK_ALLOCATED, "Nothing was allocated." },
 	[REPORT_SORT_ALLOCATIONS] = { COLUMN_ALLOCATIONS, COLUMN_ALLOCATED, COLUMN_PEAK,
-				      "Nothing was allocated." },
+				      COLUMN_SLACK_ALLOCATED, "Nothing was allocated." },
 	[REPORT_SORT_TEMPORARY] = { COLUMN_TEMPORARY, COLUMN_TEMPORARY_SHARE, COLUMN_ALLOCATED,
-				    "No allocation was temporary." },
+				    COLUMN_SLACK_ALLOCATED, "No allocation was temporary." },
+	[REPORT_SORT_SLACK] = { COLUMN_SLACK, COLUMN_ALLOCATIONS, COLUMN_PEAK, COLUMN_PEAK,
+				"Nothing was lost to rounding at the peak." },
 };
 
 static const char *format_cell(char *cell, const struct costs *c, enum column column)
@@ -79,6 +89,12 @@ static const char *format_cell(char *cell, const struct costs *c, enum column co
 	case COLUMN_TEMPORARY_SHARE:
 		return units_percent(cell, (int64_t)c->temporary_allocations,
 				     (int64_t)c->allocations);
+	case COLUMN_SLACK:
+		return units_size(cell, c->slack.peak_bytes);
+	case COLUMN_SLACK_LEAKED:
+		return units_size(cell, c->slack.leaked_bytes);
+	case COLUMN_SLACK_ALLOCATED:
+		return units_size(cell, (int64_t)c->slack.allocated_bytes);
 	}
 	return "";
 }
@@ -103,9 +119,17 @@ static const char *format_error(const struct text *t, char *cell, const struct c
 		return text_error(t, cell, (double)c->temporary_allocations,
 				  v->temporary_allocations);
 	case COLUMN_TEMPORARY_SHARE:
+	case COLUMN_SLACK:
+	case COLUMN_SLACK_LEAKED:
+	case COLUMN_SLACK_ALLOCATED:
 		break;
 	}
 	return "";
+}
+
+static enum column third_column(const struct text *t, enum report_sort sort)
+{
+	return report_has_slack(t->report) ? layouts[sort].slack : layouts[sort].third;
 }
 
 const char *text_cost_words(const struct text *t, char *text, size_t size,
@@ -142,7 +166,7 @@ static void put_bar(struct text *t, int64_t part, int64_t whole)
 /* Columns that a cell's standard error takes, a blank included: " ±>100%". */
 static int error_width(const struct text *t, enum column column)
 {
-	return t->sampled && column != COLUMN_TEMPORARY_SHARE ? (t->utf8 ? 7 : 8) : 0;
+	return t->sampled && column < COLUMN_TEMPORARY_SHARE ? (t->utf8 ? 7 : 8) : 0;
 }
 
 static size_t column_width(const struct text *t, enum column column)
@@ -153,7 +177,8 @@ static size_t column_width(const struct text *t, enum column column)
 static size_t full_width(const struct text *t, enum report_sort sort)
 {
 	return column_width(t, layouts[sort].first) + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 +
-	       column_width(t, layouts[sort].second) + 1 + column_width(t, layouts[sort].third) + 2;
+	       column_width(t, layouts[sort].second) + 1 + column_width(t, third_column(t, sort)) +
+	       2;
 }
 
 /* With standard errors, a narrow line has no room for the bar and the third column. */
@@ -166,8 +191,9 @@ static bool is_narrow(const struct text *t, enum report_sort sort)
 static size_t site_column(const struct text *t, enum report_sort sort)
 {
 	size_t full = full_width(t, sort);
-	return is_narrow(t, sort) ? full - 1 - BAR_WIDTH - 1 - column_width(t, layouts[sort].third)
-				  : full;
+	return is_narrow(t, sort)
+		       ? full - 1 - BAR_WIDTH - 1 - column_width(t, third_column(t, sort))
+		       : full;
 }
 
 const struct text_row_name text_row_names[] = {
@@ -204,7 +230,7 @@ static void put_heading(struct text *t)
 	put_title(out, t, layouts[sort].second);
 	if (!narrow) {
 		fputc(' ', out);
-		put_title(out, t, layouts[sort].third);
+		put_title(out, t, third_column(t, sort));
 	}
 	fprintf(out, "  %s", text_row_names[t->report->options->by].title);
 	fclose(out);
@@ -275,7 +301,7 @@ static void put_row(struct text *t, const struct site *site)
 	used += put_cell(t, &site->costs, layouts[sort].second);
 	if (!narrow) {
 		fputc(' ', t->out);
-		used += put_cell(t, &site->costs, layouts[sort].third);
+		used += put_cell(t, &site->costs, third_column(t, sort));
 	}
 	text_spaces(t, 2);
 	struct text_label label = text_site_label(t, site);

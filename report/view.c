@@ -45,7 +45,25 @@ static int check_options(const struct report_options *options, const struct repo
 		diag_hint(diag, "leave out --tree or --by; a tree is by site or by function");
 		return -EINVAL;
 	}
+	if (options->sort == REPORT_SORT_SLACK && is_by_part(options->by))
+		return diag_set(diag, -EINVAL,
+				"cannot sort by slack by %s: it is known by stack only",
+				report_by_names[options->by].name);
 	return parts_check_options(options, diag);
+}
+
+/* What only some recordings have. */
+static int check_recorded(const struct model *model, const struct report_options *options,
+			  const struct report_list *files, struct diag *diag)
+{
+	if (options->sort != REPORT_SORT_SLACK || model->totals.slack_processes)
+		return 0;
+	if (model->totals.at_moment)
+		return diag_set(diag, -EINVAL,
+				"cannot sort by slack at a moment: it is known of the peak only");
+	diag_set(diag, -EINVAL, "cannot sort by slack: '%s' holds none", files->items[0]);
+	diag_hint(diag, "memtrack run --slack records it, of allocators that tell it");
+	return -EINVAL;
 }
 
 static int load_suppressions(struct suppressions *set, const struct report_options *options,
@@ -86,6 +104,8 @@ int view_open(struct view *view, const struct report_options *options,
 	int error = check_options(options, files, diag);
 	if (!error)
 		error = load(view, options, files, diag);
+	if (!error)
+		error = check_recorded(&view->model, options, files, diag);
 	if (!error)
 		error = suppressions_apply(&view->suppressions, &view->model, diag);
 	if (!error && filter_match(&view->filters, &view->model))

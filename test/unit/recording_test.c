@@ -106,7 +106,8 @@ static void write_sampled(const char *path)
 				       500,
 				       2,
 				       200,
-				       { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 } });
+				       { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 },
+				       NO_SLACK });
 	fixture_stack(&f, other, STACK_DEPTH,
 		      &(struct costs){ 1, 300, 0, 0, 0, 0, 1, 300, 1, 300, EXACT });
 	struct rec_process child = fixture_prog();
@@ -117,6 +118,35 @@ static void write_sampled(const char *path)
 	/* What was not sampled has no variances, whatever it says. */
 	fixture_stack(&f, load, STACK_COMPLETE,
 		      &(struct costs){ .allocations = 1, .variances.allocations = 7 });
+	fixture_finish(&f);
+}
+
+/* Of the second of two processes slack was recorded; main -> load, main -> other. */
+static void write_slack(const char *path)
+{
+	struct fixture f;
+	fixture_create(&f, path);
+	struct rec_process prog = fixture_prog();
+	fixture_process(&f, &prog);
+	rec_id main_node =
+		fixture_node(&f, (rec_id){ 0 }, fixture_location(&f, "main", "main.c", 3));
+	rec_id load = fixture_node(&f, main_node, fixture_location(&f, "load", "load.c", 4));
+	rec_id other = fixture_node(&f, main_node, fixture_location(&f, "other", "other.c", 5));
+	/* What was not recorded is not stored, whatever it says. */
+	fixture_stack(&f, load, STACK_COMPLETE,
+		      &(struct costs){ .allocations = 1, .slack.peak_bytes = 9 });
+	prog.pid = 4243;
+	prog.start_time_ns += 5;
+	prog.slack = true;
+	prog.peak_bytes = 300;
+	fixture_process(&f, &prog);
+	fixture_stack(
+		&f, load, STACK_COMPLETE,
+		&(struct costs){ .allocations = 10, .peak_bytes = 100, .slack = { 40, 20, -1 } });
+	fixture_stack(&f, other, STACK_DEPTH,
+		      &(struct costs){ .allocations = 1,
+				       .peak_bytes = 200,
+				       .slack = { UINT64_MAX, 80, 7 } });
 	fixture_finish(&f);
 }
 
@@ -267,6 +297,54 @@ static void test_sampled_round_trip(void **state)
 	text = fixture_report_ok(&options, path);
 	assert_non_null(strstr(text, "\"sampled\": false"));
 	assert_null(strstr(text, "standard_errors"));
+	free(text);
+}
+
+static void test_slack_round_trip(void **state)
+{
+	(void)state;
+	struct report_options options;
+	const char *path = fixture_path("a.dat");
+	write_slack(path);
+	assert_int_equal(query(path, "SELECT count(*) FROM slack WHERE process = 2"), 2);
+	assert_int_equal(query(path, "SELECT count(*) FROM slack"), 2);
+	assert_int_equal(query(path, "SELECT leaked_slack FROM slacks WHERE function = 'load'"),
+			 -1);
+	assert_int_equal(query(path, "SELECT peak_slack FROM slacks WHERE peak_bytes = 200"), 80);
+	report_options_init(&options);
+	options.format = REPORT_FORMAT_JSON;
+	options.process = 2;
+	options.sort = REPORT_SORT_SLACK;
+	char *text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(
+		text,
+		"\"peak_rss_bytes\": 0, \"slack_bytes\": 100, "
+		"\"slack_leaked_bytes\": 6, \"slack_allocated_bytes\": 9223372036854775847}"));
+	assert_non_null(strstr(
+		text,
+		"\"temporary_allocations\": 0, \"slack_bytes\": 20, "
+		"\"slack_leaked_bytes\": -1, \"slack_allocated_bytes\": 40, \"truncated\": false"));
+	assert_true(strstr(text, "\"other\"") < strstr(text, "\"load\""));
+	free(text);
+	/* Stacks of two processes that become one. */
+	options.process = 0;
+	options.all = true;
+	options.sort = REPORT_SORT_PEAK;
+	text = fixture_report_ok(&options, path);
+	assert_non_null(strstr(text,
+			       "\"allocations\": 11, \"allocated_bytes\": 0, \"peak_bytes\": 100, "
+			       "\"peak_blocks\": 0, \"leaked_bytes\": 0, \"leaked_blocks\": 0, "
+			       "\"temporary_allocations\": 0, \"slack_bytes\": 20, "));
+	free(text);
+	options.all = false;
+	text = fixture_report_ok(&options, path);
+	assert_null(strstr(text, "slack_"));
+	free(text);
+	/* As recordings were before there was slack. */
+	change(path, "DROP VIEW slacks; DROP TABLE slack");
+	options.process = 2;
+	text = fixture_report_ok(&options, path);
+	assert_null(strstr(text, "slack_"));
 	free(text);
 }
 
@@ -737,7 +815,8 @@ static void write_parts(const char *path)
 				     500,
 				     2,
 				     200,
-				     { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 } };
+				     { 100, 1e4, 81, 6400, 9, 4, 25, 2.5e3, 1.44, 0.25 },
+				     NO_SLACK };
 	fixture_part(&f, PART_THREAD, 2, &costs);
 	fixture_part(&f, PART_SIZE, 65, &costs);
 	fixture_part(&f, PART_SIZE, (1ull << 32) + 1, &costs);
@@ -843,7 +922,8 @@ static void test_parts_must_name_what_is_there(void **state)
 		fixture_create(&f, fixture_path("a.dat"));
 		fixture_process(&f, &prog);
 		assert_int_equal(rec_add_part(f.rec, (rec_id){ cases[i].process }, cases[i].kind,
-					      cases[i].key, &(struct costs){ .allocations = 0 }, &diag),
+					      cases[i].key, &(struct costs){ .allocations = 0 },
+					      &diag),
 				 -EINVAL);
 		rec_abandon(f.rec);
 	}
@@ -882,6 +962,37 @@ static void test_hostile_parts(void **state)
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
 		unlink(path);
 		write_parts(path);
+		change(path, attacks[i]);
+		expect_refusal(path, -EBADMSG, "damaged");
+	}
+}
+
+static void test_hostile_slack(void **state)
+{
+	static const char *const attacks[] = {
+		"UPDATE slack SET allocated_bytes = -1 WHERE node = 2",
+		"UPDATE slack SET peak_bytes = 'many' WHERE node = 2",
+		"UPDATE slack SET peak_bytes = 0.5 WHERE node = 2",
+		"UPDATE slack SET leaked_bytes = x'00' WHERE node = 3",
+		"UPDATE slack SET end = 3 WHERE node = 2",
+		"UPDATE slack SET node = 1 WHERE node = 2",
+		"UPDATE slack SET process = 1 WHERE node = 3",
+		"DELETE FROM slack WHERE node = 2",
+		"DELETE FROM slack WHERE node = 3",
+		"INSERT INTO slack VALUES (0, 2, 0, 1, 1, 1)",
+		"INSERT INTO slack VALUES (1, 3, 0, 1, 1, 1)",
+		"INSERT INTO slack VALUES (2, 99, 0, 1, 1, 1)",
+		"INSERT INTO slack VALUES (3, 2, 0, 1, 1, 1)",
+		"DROP VIEW slacks; DROP TABLE slack; CREATE VIEW slack AS WITH RECURSIVE c(id) AS"
+		" (SELECT 1 UNION ALL SELECT id + 1 FROM c) SELECT id AS process, 0 AS node, 0 AS end,"
+		" 0 AS allocated_bytes, 0 AS peak_bytes, 0 AS leaked_bytes FROM c",
+		"DROP VIEW slacks; DROP TABLE slack; CREATE TABLE slack (process)",
+	};
+	(void)state;
+	const char *path = fixture_path("a.dat");
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		unlink(path);
+		write_slack(path);
 		change(path, attacks[i]);
 		expect_refusal(path, -EBADMSG, "damaged");
 	}
@@ -1081,6 +1192,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_variances, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slack_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_slack, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped_bytes_of_a_sampled_one, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_extreme_numbers, setup, teardown),

@@ -41,12 +41,13 @@ rec_id fixture_location(struct fixture *f, const char *function, const char *fil
 rec_id fixture_location_of(struct fixture *f, rec_id module, uint64_t address,
 			   const struct rec_frame *frames, size_t count);
 rec_id fixture_node(struct fixture *f, rec_id parent, rec_id location);
-/* What the variances of exact costs are. */
-#define EXACT            \
- (struct cost_variances) \
- {                       \
-  .allocations = 0       \
+/* What the slack of costs is where it was not recorded, and their variances before it where they are exact. */
+#define NO_SLACK       \
+ (struct cost_slack)   \
+ {                     \
+  .allocated_bytes = 0 \
  }
+#define EXACT (struct cost_variances){ .allocations = 0 }, NO_SLACK
 
 void fixture_stack(struct fixture *f, rec_id node, enum stack_end end, const struct costs *costs);
 

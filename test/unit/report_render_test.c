@@ -64,9 +64,10 @@ static void write_any_sample(const char *path, int64_t mean, const struct cost_v
 	rec_id other = fixture_node(&f, init, fixture_location(&f, "other", "other.c", 5));
 	fixture_stack(&f, fixture_node(&f, parse, load_location), STACK_COMPLETE,
 		      &(struct costs){ 1200, 20 << 20, 1198, 19 << 20, 600, 4, 12, 6 << 20, 2,
-				       1 << 20, *v });
-	fixture_stack(&f, fixture_node(&f, other, load_location), STACK_COMPLETE,
-		      &(struct costs){ 3, 1 << 20, 3, 1 << 20, 0, 0, 3, 1 << 20, 0, 0, *v });
+				       1 << 20, *v, NO_SLACK });
+	fixture_stack(
+		&f, fixture_node(&f, other, load_location), STACK_COMPLETE,
+		&(struct costs){ 3, 1 << 20, 3, 1 << 20, 0, 0, 3, 1 << 20, 0, 0, *v, NO_SLACK });
 	rec_id stripped = fixture_location_of(&f, f.stripped, 0xbeef, NULL, 0);
 	fixture_stack(&f, fixture_node(&f, none, stripped), STACK_NO_UNWIND_INFO,
 		      &(struct costs){ 1, 1 << 20, 1, 1 << 20, 0, 0, 1, 1 << 20, 0, 0, EXACT });

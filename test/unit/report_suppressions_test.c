@@ -180,9 +180,9 @@ static const char *write_leaks(int64_t mean)
 		fixture_node(&f, none, fixture_location_of(&f, f.stripped, 0xbeef, NULL, 0));
 	struct cost_variances v = { .leaked_bytes = 400, .leaked_blocks = 9, .peak_bytes = 100 };
 	fixture_stack(&f, fixture_node(&f, parse, load), STACK_COMPLETE,
-		      &(struct costs){ 20, 3000, 10, 2000, 0, 0, 10, 1000, 10, 1000, v });
+		      &(struct costs){ 20, 3000, 10, 2000, 0, 0, 10, 1000, 10, 1000, v, NO_SLACK });
 	fixture_stack(&f, fixture_node(&f, main_node, load), STACK_COMPLETE,
-		      &(struct costs){ 2, 200, 0, 0, 0, 0, 2, 200, 2, 200, v });
+		      &(struct costs){ 2, 200, 0, 0, 0, 0, 2, 200, 2, 200, v, NO_SLACK });
 	fixture_stack(&f, main_node, STACK_COMPLETE,
 		      &(struct costs){ 3, 30, 0, 0, 0, 0, 0, 0, 3, 30, EXACT });
 	fixture_stack(&f, quiet, STACK_COMPLETE,
