@@ -63,7 +63,7 @@ OPERATORS_LDFLAGS := $(TARGET_LDFLAGS) -Wl,-soname,libmemtrack-operators.so -Wl,
 # -- sources ----------------------------------------------------------------------------------------
 
 CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.c terminal.c run.c view_options.c report.c diff.c check.c sql.c symbolize.c recover.c \
-	channels.c malloc.c session.c program.c launch.c watch.c thread_names.c moments.c image.c image_read.c image_sums.c image_parts.c image_live.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c collect_parts.c collect_moments.c error_watch.c notes.c \
+	channels.c malloc.c session.c program.c launch.c watch.c thread_names.c moments.c image.c image_read.c image_sums.c image_parts.c image_slack.c image_live.c stomp_file.c stomp_functions.c code_map.c collect.c collect_errors.c collect_parts.c collect_moments.c error_watch.c notes.c \
 	symbols.c finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
 	costs.c errors.c recording.c recording_sites.c recording_file.c recording_write.c recording_read.c model.c model_code.c model_stacks.c model_slack.c model_costs.c model_parts.c model_process.c model_moments.c model_errors.c site_finder.c sites.c parts.c rows.c text.c \

@@ -216,13 +216,19 @@ static struct row make_row(const struct item *item, size_t index)
 {
 	const struct image_cost *cost = &item->image.costs[index];
 	const struct image_variances *variances = item->image.variances;
+	const struct image_slack *slack = item->image.slack;
 	bool has_stack = cost->node >= SEG_FIRST_NODE;
 
-	return (struct row){
+	struct row row = {
 		.node = has_stack ? item->rows[cost->node].v : 0,
 		.end = has_stack ? item->ends[cost->node] : STACK_UNATTRIBUTED,
 		.costs = collect_costs(cost, variances ? &variances[index] : NULL),
 	};
+
+	if (slack)
+		row.costs.slack = (struct cost_slack){ slack[index].allocated, slack[index].peak,
+						       slack[index].live };
+	return row;
 }
 
 /* Stacks that no other process has get their rows in order, and there may be a million. */
@@ -389,6 +395,7 @@ static int write_process(struct collector *c, size_t index, const struct row *ro
 		.peak_rss_bytes = item->watched->peak_rss_bytes,
 		.notes = notes,
 		.sample_mean = (int64_t)h->sample_mean,
+		.slack = item->image.slack != NULL,
 	};
 	int error;
 

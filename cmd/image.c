@@ -390,6 +390,8 @@ int image_load(struct image_source source, struct image *image, struct diag *dia
 	if (!error)
 		error = read_costs(source, image, diag);
 	if (!error)
+		error = image_load_slack(source, image, diag);
+	if (!error)
 		error = image_load_parts(source, image, diag);
 	if (!error)
 		error = read_bad_frees(source, image, diag);
@@ -407,6 +409,7 @@ void image_release(struct image *image)
 	free(image->nodes);
 	free(image->costs);
 	free(image->variances);
+	free(image->slack);
 	free(image->bad_frees);
 	image_release_parts(image);
 	free(image->executable);

@@ -34,6 +34,12 @@ struct image_variances {
 	double live_blocks, live_bytes, peak_blocks, peak_bytes;
 };
 
+/* In a recording with slack: what the allocator's rounding up cost, in bytes. */
+struct image_slack {
+	uint64_t allocated;
+	int64_t peak, live;
+};
+
 /* Frees of what was no live block, by one stack. */
 struct image_bad_free {
 	uint32_t node;	    /* of the free; below SEG_FIRST_NODE: not known */
@@ -80,6 +86,7 @@ struct image {
 	uint32_t module_count;
 	struct image_cost *costs;
 	struct image_variances *variances; /* of each of the costs; NULL: these are exact */
+	struct image_slack *slack;	   /* of each of the costs; NULL: not recorded */
 	size_t cost_count;
 	uint64_t unattributed;
 	int64_t peak_bytes, peak_error;

@@ -42,6 +42,10 @@ uint32_t image_shard_count(struct image_source source, const struct seg_header *
 void image_read_shard(struct image_source source, const struct seg_header *header, uint32_t index,
 		      struct seg_shard *shard);
 
+/* Adds their slack to the costs, where it was recorded. */
+int image_load_slack(struct image_source source, struct image *image, struct diag *diag)
+	__attribute__((warn_unused_result));
+
 static inline uint32_t at_most(uint32_t value, uint32_t limit)
 {
 	return value < limit ? value : limit;

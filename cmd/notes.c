@@ -84,6 +84,10 @@ char *notes_of(const struct seg_header *header, const struct notes_of_allocator 
 	if (!out)
 		return NULL;
 	note_session(out, header);
+	if (header->flags & SEG_NO_USABLE_SIZE)
+		fprintf(out,
+			"slack was not recorded: the allocator '%s' has no malloc_usable_size to tell it\n",
+			allocator->served);
 	note_allocator(out, allocator);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		if (header->drops[lines[i].drop])

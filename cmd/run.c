@@ -30,7 +30,7 @@ struct run_options {
 	const char *output, *session_dir, *malloc, *trace, *check;
 	int64_t depth, buckets;
 	uint64_t sample;
-	bool follow;
+	bool follow, slack;
 	struct finish_options finish;
 };
 
@@ -47,6 +47,8 @@ static const struct opt run_opts[] = {
 	OPT_INT(0, "depth", "N", struct run_options, depth, 1, 4096, "most frames of a stack (256)"),
 	OPT_SIZE(0, "sample", "BYTES", struct run_options, sample, 1, SEG_SAMPLE_MOST,
 		 "record one allocation per BYTES on average: less cost, figures are estimates"),
+	OPT_FLAG(0, "slack", struct run_options, slack,
+		 "record what is lost to the allocator's rounding up of sizes as well"),
 	OPT_CLEAR(0, "no-follow", struct run_options, follow, "ignore child processes"),
 	OPT_FLAG(0, "follow-fork", struct run_options, follow, "record child processes (the default)"),
 	OPT_ALIAS("trace-children", "follow-fork"),
@@ -173,6 +175,7 @@ static int start(struct run *run, char **argv, struct diag *diag)
 		.buckets = power_of_two(run->options.buckets),
 		.follow = run->options.follow,
 		.sample = run->options.sample,
+		.slack = run->options.slack,
 		.trace = run->channels != CHANNELS_NONE,
 		.stacks = run->channels & CHANNEL_CALLSTACK,
 		.allocator = &run->allocator,
@@ -228,6 +231,8 @@ static char *describe_options(const struct run_options *o)
 	fprintf(out, "depth=%d follow=%d", (int)o->depth, o->follow);
 	if (o->sample)
 		fprintf(out, " sample=%" PRIu64, o->sample);
+	if (o->slack)
+		fputs(" slack=1", out);
 	if (o->malloc)
 		fprintf(out, " malloc=%s", o->malloc);
 	if (o->trace)
@@ -425,6 +430,10 @@ static int cmd_run(int argc, char **argv)
 		return cmd_flush_stdout() ? STATUS_GOOD : STATUS_RUN_FAILED;
 	if (argc < 1)
 		return cmd_usage_error(&run_command, "no program given");
+	if (run.options.slack && run.options.sample)
+		return cmd_usage_error(
+			&run_command,
+			"--slack and --sample exclude each other: slack has no standard error");
 	if (!check_options(&run, argv[0]) || !plan_check(&run))
 		return STATUS_RUN_FAILED;
 	program_examine(argv[0], &run.facts);

@@ -303,9 +303,9 @@ void session_environment_for(struct session_environment *e, const struct session
 
 	snprintf(e->word, e->word_size,
 		 SEG_SESSION_VARIABLE "=depth=%u,buckets=%u,follow=%d,only=%d,sample=%" PRIu64
-				      ",trace=%d,stacks=%d:%s",
-		 o->depth, o->buckets, o->follow, o->follow ? 0 : (int)target, o->sample, o->trace,
-		 o->stacks, session->directory);
+				      ",slack=%d,trace=%d,stacks=%d:%s",
+		 o->depth, o->buckets, o->follow, o->follow ? 0 : (int)target, o->sample, o->slack,
+		 o->trace, o->stacks, session->directory);
 }
 
 /* LD_PRELOAD: the agent, the operators, the allocator, and what the user has put there. */

@@ -30,6 +30,7 @@ struct session_options {
 	const char *beside; /* directory of the output */
 	uint32_t depth, buckets;
 	uint64_t sample; /* bytes; 0: record every allocation */
+	bool slack;
 	bool follow;
 	bool trace;  /* record at all */
 	bool stacks; /* with stacks */

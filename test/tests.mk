@@ -54,10 +54,10 @@ cmd_complete_test_OBJECTS := $(addprefix $(O)/tool/, cmd/complete.o cmd/processe
 	report/units.o report/utf8.o)
 cmd_program_test_OBJECTS := $(O)/tool/cmd/program.o
 cmd_output_test_OBJECTS := $(addprefix $(O)/tool/, cmd/output.o report/diag.o report/utf8.o)
-cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
+cmd_stomp_file_test_OBJECTS := $(addprefix $(O)/tool/, cmd/stomp_file.o cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/image_slack.o report/diag.o report/utf8.o)
 cmd_errors_test_OBJECTS := $(addprefix $(O)/tool/, cmd/collect.o cmd/collect_errors.o cmd/collect_parts.o cmd/collect_moments.o cmd/error_watch.o cmd/stomp_file.o \
-	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/thread_names.o cmd/image_live.o cmd/moments.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
-cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o cmd/image_live.o cmd/image_sums.o cmd/image_parts.o report/diag.o report/utf8.o)
+	cmd/image.o cmd/image_read.o cmd/image_sums.o cmd/image_parts.o cmd/image_slack.o cmd/code_map.o cmd/notes.o cmd/watch.o cmd/thread_names.o cmd/image_live.o cmd/moments.o cmd/msg.o) $(REPORT_OBJECTS) $(SYMBOLIZE_OBJECTS)
+cmd_image_test_OBJECTS := $(addprefix $(O)/tool/, cmd/image.o cmd/image_read.o cmd/image_live.o cmd/image_sums.o cmd/image_parts.o cmd/image_slack.o report/diag.o report/utf8.o)
 cmd_parts_test_OBJECTS := $(cmd_image_test_OBJECTS)
 cmd_moments_test_OBJECTS := $(addprefix $(O)/tool/, cmd/moments.o cmd/image_read.o cmd/image_live.o report/hash_index.o)
 

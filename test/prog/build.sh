@@ -59,10 +59,13 @@ list() {
 	libmallib.so:       @ -shared -fPIC -DRPMALLOC -o % mallib.c
 	libmallib-cxx.so:   @ -shared -fPIC -DOPERATORS -o % mallib.c
 	libmallib-half.so:  @ -shared -fPIC -DHALF -o % mallib.c
+	libmallib-mute.so:  @ -shared -fPIC -DMUTE -o % mallib.c
 	swapped:            @ -o % swapped.c
 	newhandler:         @@ -o % newhandler.cpp
 	ownoperators:       @@ -o % ownoperators.cpp
 	sampled:            @ -o % sampled.c
+	slack:              @ -o % slack.c
+	slack++:            @@ -x c++ -o % slack.c
 	steady:             @ -o % steady.c
 	manystacks:         @ -o % manystacks.c
 	bugs:               @ -o % bugs.c

@@ -5,6 +5,7 @@
  *   RPMALLOC   it has the symbol by which rpmalloc is known
  *   OPERATORS  it has operators new and delete of its own, which do not go through its malloc
  *   HALF       it has no realloc
+ *   MUTE       it has no malloc_usable_size
  * With MALLIB_SAY in the environment it says "mallib: N" at the end, N the allocations it served.
  */
 #include <errno.h>
@@ -133,10 +134,12 @@ void *memalign(size_t alignment, size_t size)
 	return take(size, alignment);
 }
 
+#ifndef MUTE
 size_t malloc_usable_size(void *p)
 {
 	return p ? 1ul << header_of(p)->size : 0;
 }
+#endif
 
 #ifdef RPMALLOC
 void *rpmalloc(size_t size)

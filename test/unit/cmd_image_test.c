@@ -618,6 +618,60 @@ static void test_sampled(void **state)
 	image_release(&image);
 }
 
+/* Slack by node: of two threads, of none, of before a fork; saved when it was changed since the maximum. */
+static void test_slack(void **state)
+{
+	static const uint32_t nodes[3] = { SEG_FIRST_NODE + 2, SEG_FIRST_NODE, SEG_FIRST_NODE + 9 };
+	static const struct seg_slack slack[3][3] = {
+		{ { 100, 30, 50, 7, 0 }, { 8, 0, 1, 6, 0 }, { 5, 5, 5, 7, 0 } },
+		{ { 0, 20, -3, 7, 0 }, { 0, 0, 0, 0, 0 }, { 1, 0, 0, 0, 0 } },
+		{ { 1000, 10, 0, 0, 0 }, { 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0 } },
+	};
+	static const struct image_slack expected[2] = { { 8, 8, 8 },
+							{ 100, 50 - 3 + 990, 70 - 20 + 990 } };
+	struct rule rule = { false, false, 7 };
+
+	(void)state;
+	begin_at(0);
+	set_account(&rule, 0, 5000);
+	add_nodes(5); /* of the third there is none */
+	for (uint32_t i = 0; i < 3; i++) {
+		struct seg_shard shard = { .counter_count = 3,
+					   .inherited = i == 2,
+					   .none = { .allocations = i == 0, .bytes = 10 },
+					   .none_slack = { 6, 0, 0, 0, 0 } };
+
+		for (uint32_t k = 0; k < 3; k++) {
+			struct seg_counter c = { .node = nodes[k], .allocations = 1, .bytes = 1 };
+
+			write_record(shard.chunks, SEG_COUNTER_FIRST, k, &c, sizeof(c));
+			write_record(shard.slack_chunks, SEG_COUNTER_FIRST, k, &slack[i][k],
+				     sizeof(slack[i][k]));
+		}
+		write_record(header.shard_chunks, SEG_SHARD_FIRST, i, &shard, sizeof(shard));
+	}
+	header.shard_count = 3;
+	load();
+	assert_null(image.slack);
+	image_release(&image);
+	header.flags = SEG_WITH_SLACK;
+	load();
+	assert_int_equal(image.cost_count, 3);
+	assert_int_equal(image.costs[0].node, SEG_UNATTRIBUTED);
+	assert_int_equal(image.slack[0].allocated, 12);
+	assert_int_equal(image.slack[0].live, 18);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(image.slack[i + 1].allocated, expected[i].allocated);
+		assert_int_equal(image.slack[i + 1].peak, expected[i].peak);
+		assert_int_equal(image.slack[i + 1].live, expected[i].live);
+	}
+	image_release(&image);
+	header.single_at_max = 1; /* then what is live is what was */
+	load();
+	assert_int_equal(image.slack[2].peak, 70 - 20 + 990);
+	image_release(&image);
+}
+
 /* A sum of many numbers that are no whole ones is off by less than one; each is right on average; nothing stays nothing. */
 static void test_rounding(void **state)
 {
@@ -871,6 +925,8 @@ static double seconds(void)
 }
 
 /* Whatever is read can be walked. */
+static volatile uint64_t slack_seen; /* all of it can be read */
+
 static void check_walkable(void)
 {
 	for (uint32_t i = 0; i < image.node_count; i++) {
@@ -887,6 +943,8 @@ static void check_walkable(void)
 	}
 	assert_true(image.header.sample_mean <= SEG_SAMPLE_MOST);
 	assert_true((image.variances != NULL) == (image.header.sample_mean != 0));
+	for (size_t i = 0; image.slack && i < image.cost_count; i++)
+		slack_seen += image.slack[i].allocated;
 	for (size_t i = 0; image.variances && i < image.cost_count; i++) {
 		const struct image_variances *v = &image.variances[i];
 
@@ -1010,8 +1068,9 @@ static void test_damaged_shards(void **state)
 		struct seg_shard shard = { .counter_count = 2000 };
 
 		for (unsigned k = 0; k < SEG_COUNTER_CHUNKS; k++)
-			shard.chunks[k] = shard.variance_chunks[k] = bad[i];
+			shard.chunks[k] = shard.variance_chunks[k] = shard.slack_chunks[k] = bad[i];
 		make_small();
+		header.flags = i / 2 ? SEG_WITH_SLACK : 0;
 		header.sample_mean = i % 2 ? UINT64_MAX : 0;
 		write_record(header.shard_chunks, SEG_SHARD_FIRST, 0, &shard, sizeof(shard));
 		load_damaged();
@@ -1123,6 +1182,7 @@ static void test_damage_anywhere(void **state)
 		header = good;
 		if (round % 2)
 			header.sample_mean = any() >> below(64);
+		header.flags = round % 3 ? SEG_WITH_SLACK : 0;
 		for (unsigned i = 0; i < 1 + round % 8; i++)
 			bytes[below(sizeof(header))] = (uint8_t)any();
 		for (unsigned i = 0; i < 20; i++) {
@@ -1173,6 +1233,7 @@ int main(void)
 		cmocka_unit_test(test_inherited),
 		cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_slack),
 		cmocka_unit_test(test_sampled_totals),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_regions),
