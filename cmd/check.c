@@ -121,6 +121,26 @@ static int check_exit_status(int error, const struct check_verdict *verdict,
 	return verdict->broken ? STATUS_FINDING : STATUS_GOOD;
 }
 
+static int test_recording(const char *file, struct diag *diag)
+{
+	struct recording *rec;
+	int error = rec_open(&rec, file, diag);
+
+	if (!error)
+		rec_close(rec);
+	return error;
+}
+
+/* What cannot be read is the news, whatever it was to be compared with. */
+static int test_recordings(const struct report_list *files, struct diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < files->count; i++)
+		error = test_recording(files->items[i], diag);
+	return error;
+}
+
 static int check_files(const struct options *o, int count, char **files)
 {
 	static const char *const here[] = { "memtrack.dat" };
@@ -135,6 +155,9 @@ static int check_files(const struct options *o, int count, char **files)
 	fill(&c, o);
 	c.report.files = (struct report_list){ count ? (const char *const *)files : here,
 					       count ? (size_t)count : 1 };
+	error = test_recordings(&c.report.files, &diag);
+	if (error)
+		return view_exit_status(error, &diag);
 	if (check_options_test(&c, &diag))
 		return cmd_usage_error(&check_command, "%s", diag.text);
 	error = check_run(&c, &verdict, &diag);
@@ -193,14 +216,8 @@ static int parse_plan(struct check_plan *plan, const char *text, struct diag *di
 static int test_files(const struct options *o, struct diag *diag)
 {
 	struct suppressions suppressions = { 0 };
-	struct recording *rec;
-	int error = 0;
+	int error = o->against ? test_recording(o->against, diag) : 0;
 
-	if (o->against) {
-		error = rec_open(&rec, o->against, diag);
-		if (!error)
-			rec_close(rec);
-	}
 	for (size_t i = 0; !error && i < o->view.suppressions.count; i++)
 		error = suppressions_load(&suppressions, o->view.suppressions.items[i], diag);
 	suppressions_release(&suppressions);
