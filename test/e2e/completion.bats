@@ -33,7 +33,7 @@ common_cases() {
 		memtrack rep|memtrack report 
 		memtrack --ver|memtrack --version 
 		$installed/bin/memtrack rec|$installed/bin/memtrack recover 
-		memtrack report --sort  ?|peak leaked allocated allocations temporary
+		memtrack report --sort  ?|peak leaked allocated allocations temporary slack
 		memtrack report --sort=lea|memtrack report --sort=leaked 
 		memtrack report --pid  ?|-
 		memtrack run --malloc  ?|ansi mimalloc rpmalloc jemalloc tcmalloc stomp help ...

@@ -125,8 +125,8 @@ near_total() {
 	LC_ALL=C.UTF-8 COLUMNS=80 memtrack 0 report
 	assert_match out "^ +[0-9.]+ MiB ±[0-9.]+% .* burst  sampled.c" "a row in UTF-8"
 	memtrack 0 report --format csv
-	assert_match out "^pid,.*,stacks,allocations_standard_error,.*,temporary_allocations_standard_error$" "heading of CSV"
-	assert_eq "$(awk -F, '{ print NF }' out | sort -u)" 20 "fields of CSV"
+	assert_match out "^process,pid,.*,stacks,allocations_standard_error,.*,temporary_allocations_standard_error$" "heading of CSV"
+	assert_eq "$(awk -F, '{ print NF }' out | sort -u)" 23 "fields of CSV"
 	# The same figures, in SQL.
 	memtrack 0 report --format json
 	assert_between "$(jq .totals.standard_errors.allocated_bytes out)" \
