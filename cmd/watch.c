@@ -391,7 +391,7 @@ static void apply_past(const struct watch *watch, struct watched *w)
 		}
 }
 
-static void look_at_image(struct watch *watch, struct watched *w, uint64_t now)
+static void look_at_image(struct watch *watch, struct watched *w, uint64_t now, bool thorough)
 {
 	if (!w->ready) {
 		if (!make_ready(w))
@@ -399,7 +399,9 @@ static void look_at_image(struct watch *watch, struct watched *w, uint64_t now)
 		end_replaced(watch, w);
 		apply_past(watch, w);
 	}
-	if (w->ended || now < w->header.start_monotonic_ns + w->next_sample_ns)
+	/* A process may have ended since its last sample without another one being due. */
+	if (w->ended ||
+	    (!thorough && now < w->header.start_monotonic_ns + w->next_sample_ns))
 		return;
 	take_sample(watch, w, now);
 	w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;
@@ -416,7 +418,7 @@ void watch_look(struct watch *watch, bool thorough)
 		watch->living += !watch->images[i].ended;
 	for (size_t i = 0; i < watch->count; i++)
 		if (!watch->images[i].ended)
-			look_at_image(watch, &watch->images[i], now);
+			look_at_image(watch, &watch->images[i], now, thorough);
 }
 
 static void remember_reaped(struct watch *watch, const struct reaped *r)

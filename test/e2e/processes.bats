@@ -157,6 +157,16 @@ setup() {
 	assert_eq "$(cat finished)" "daemon done" "the daemon's last word"
 }
 
+@test "a child that ends between two looks, right before its parent, has ended" {
+	skip_unless_command sqlite3
+	local i
+	for ((i = 0; i < 20; i++)); do
+		# shellcheck disable=SC2016 # for the inner shell
+		memtrack 0 run -q -o memtrack.dat sh -c '"$0" leaf; "$0" leaf; exit 0' "$B/procs"
+		assert_eq "$(sqlite3 memtrack.dat 'SELECT count(*), count(*) FILTER (WHERE NOT complete) FROM process')" "3|0" "images, and those without an end"
+	done
+}
+
 @test "shell pipelines and subshells" {
 	# shellcheck disable=SC2016
 	record sh -c 'for i in 1 2 3; do echo $i; done | sort -r | head -1; "$0" | tr a-z A-Z; (exit 3) || echo $?' "$B/basic"
