@@ -70,7 +70,7 @@ REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c
 	names_short.c recursion.c known_stacks.c text_table.c text_parts.c text_stack.c sentence.c text_title.c text_header.c text_heap.c sparkline.c text_notes.c text_next.c \
 	tree.c tree_frames.c text_tree.c json_tree.c csv_tree.c \
 	suppressions.c text_suppressions.c error_text.c text_errors.c order.c timeline.c render.c json.c render_text.c render_json.c render_csv.c csv.c csv_costs.c view.c report.c \
-	tails.c match.c diff.c render_diff_text.c text_diff_header.c text_diff_table.c render_diff_json.c render_diff_csv.c \
+	tails.c match.c diff.c diff_lines.c render_diff_text.c text_diff_header.c text_diff_table.c render_diff_json.c render_diff_csv.c \
 	check.c render_check.c \
 	sql.c sql_table.c sql_text.c resolve.c resolve_write.c)
 SYMBOLIZE_SOURCES := $(addprefix symbolize/, symbolize.c locate.c elf_file.c elf_load.c elf_dynamic.c elf_symbols.c xz.c \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/diff_lines.h"
 #include "report/hash_index.h"
 #include "report/order.h"
 #include "report/parts.h"
@@ -34,6 +35,8 @@ struct builder {
 	struct key *keys; /* by row */
 	size_t key_room, row_room, stack_room;
 	struct hash_index rows, stacks;
+	struct diff_lines line_set;
+	uint32_t *chains[SIDES]; /* by node: see match_stacks */
 };
 
 const char *diff_status_name(enum diff_status status)
@@ -47,18 +50,10 @@ const char *diff_status_name(enum diff_status status)
 	return names[status];
 }
 
-static int64_t change(int64_t old, int64_t new)
-{
-	int64_t difference;
-	if (__builtin_sub_overflow(new, old, &difference))
-		return new < old ? INT64_MIN : INT64_MAX;
-	return difference;
-}
-
 int64_t diff_change(const struct diff_row *row, enum report_sort sort)
 {
-	return change(sites_cost(&row->costs[SIDE_OLD], sort),
-		      sites_cost(&row->costs[SIDE_NEW], sort));
+	return diff_difference(sites_cost(&row->costs[SIDE_OLD], sort),
+			       sites_cost(&row->costs[SIDE_NEW], sort));
 }
 
 static double variance(const struct costs *costs, enum report_sort sort)
@@ -159,21 +154,16 @@ static uint32_t stack_id(struct builder *b, uint32_t row, uint32_t chain)
 	return hash_index_add(&b->stacks, hash, id) ? 0 : id;
 }
 
-static void add_to_row(struct diff *diff, uint32_t id, enum side side,
-		       const struct site_table *table, uint32_t site)
+static int add_to_row(struct builder *b, uint32_t id, enum side side, uint32_t site)
 {
-	struct diff_row *row = &diff->rows[id - 1];
-	const struct site *sites = table->sites;
+	struct diff_row *row = &b->diff->rows[id - 1];
+	const struct site *sites = b->views[side]->table.sites;
 	uint32_t *largest = &row->sites[side];
 	costs_add(&row->costs[side], &sites[site].costs);
-	if (!*largest) {
+	if (!*largest || sites_cost(&sites[site].costs, b->diff->sort) >
+				 sites_cost(&sites[*largest - 1].costs, b->diff->sort))
 		*largest = site + 1;
-		return;
-	}
-	int64_t most = sites_cost(&sites[*largest - 1].costs, diff->sort);
-	int64_t cost = sites_cost(&sites[site].costs, diff->sort);
-	if (cost > most || (cost == most && sites[site].line < sites[*largest - 1].line))
-		*largest = site + 1;
+	return diff_lines_add(&b->line_set, b->diff, id, side, site);
 }
 
 static int add_stack(struct builder *b, enum side side, uint32_t row, uint32_t index,
@@ -192,8 +182,9 @@ static int add_stack(struct builder *b, enum side side, uint32_t row, uint32_t i
 	return 0;
 }
 
-static int add_site(struct builder *b, enum side side, uint32_t index, const uint32_t *chains)
+static int add_site(struct builder *b, enum side side, uint32_t index)
 {
+	const uint32_t *chains = b->chains[side];
 	const struct view *view = b->views[side];
 	const struct site *site = &view->table.sites[index];
 	const uint32_t *stacks = view->table.stacks + site->first_stack;
@@ -206,7 +197,7 @@ static int add_site(struct builder *b, enum side side, uint32_t index, const uin
 	uint32_t row = row_id(b, key);
 	if (!row)
 		return -ENOMEM;
-	add_to_row(b->diff, row, side, &view->table, index);
+	error = add_to_row(b, row, side, index);
 	for (uint32_t i = 0; !error && i < site->stack_count; i++)
 		error = add_stack(b, side, row, stacks[i],
 				  chains[view->model.stacks[stacks[i]].node]);
@@ -215,20 +206,10 @@ static int add_site(struct builder *b, enum side side, uint32_t index, const uin
 
 static int add_view(struct builder *b, enum side side)
 {
-	uint32_t *chains;
-	int error = match_stacks(&b->diff->match, side, &chains);
-	if (error)
-		return error;
+	int error = match_stacks(&b->diff->match, side, &b->chains[side]);
 	for (uint32_t i = 0; !error && i < b->views[side]->table.count; i++)
-		error = add_site(b, side, i, chains);
-	free(chains);
+		error = add_site(b, side, i);
 	return error;
-}
-
-/* A magnitude that INT64_MIN has, too. */
-static uint64_t magnitude(int64_t number)
-{
-	return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
 /* Of each row the stack that changed most; of equal ones the first. */
@@ -237,16 +218,46 @@ static void choose_stacks(struct diff *diff)
 	for (uint32_t id = 1; id <= diff->stack_count; id++) {
 		const struct diff_stack *stack = &diff->stacks[id];
 		struct diff_row *row = &diff->rows[stack->row - 1];
-		int64_t by = change(stack->costs[SIDE_OLD], stack->costs[SIDE_NEW]);
+		int64_t by = diff_difference(stack->costs[SIDE_OLD], stack->costs[SIDE_NEW]);
 		if (by == 0)
 			continue;
 		row->stacks++;
 		const struct diff_stack *most = &diff->stacks[row->stack];
 		int64_t by_most =
-			row->stack ? change(most->costs[SIDE_OLD], most->costs[SIDE_NEW]) : 0;
-		if (magnitude(by) > magnitude(by_most))
+			row->stack ? diff_difference(most->costs[SIDE_OLD], most->costs[SIDE_NEW])
+				   : 0;
+		if (diff_magnitude(by) > diff_magnitude(by_most))
 			row->stack = id;
 	}
+}
+
+/* Of the row's stack the most expensive of the site that heads the row: they show the same line. */
+static void choose_stack_of_site(struct builder *b, const struct diff_row *row)
+{
+	const struct view *view = b->views[row->side];
+	const struct site *site = &view->table.sites[row->sites[row->side] - 1];
+	struct diff_stack *pair = &b->diff->stacks[row->stack];
+	const struct model_stack *stacks = view->model.stacks, *best = NULL;
+	for (uint32_t i = 0; i < site->stack_count; i++) {
+		uint32_t index = view->table.stacks[site->first_stack + i];
+		if (b->chains[row->side][stacks[index].node] != pair->chain ||
+		    (best && sites_cost(&stacks[index].costs, b->diff->sort) <=
+				     sites_cost(&best->costs, b->diff->sort)))
+			continue;
+		best = &stacks[index];
+		pair->stacks[row->side] = index + 1;
+	}
+}
+
+static int choose_lines(struct builder *b)
+{
+	struct diff *diff = b->diff;
+	int error = diff_lines_choose(&b->line_set, diff);
+	for (size_t i = 0; !error && i < diff->count; i++) {
+		if (diff->rows[i].stack)
+			choose_stack_of_site(b, &diff->rows[i]);
+	}
+	return error;
 }
 
 static enum diff_status find_status(const struct diff_row *row)
@@ -285,10 +296,10 @@ static int compare_texts(const char *a, const char *b)
 static int compare_names(const struct diff *diff, const struct diff_row *a,
 			 const struct diff_row *b)
 {
-	const struct view *view_a = diff->match.views[diff_side(a)];
-	const struct view *view_b = diff->match.views[diff_side(b)];
-	const struct site *site_a = &view_a->table.sites[a->sites[diff_side(a)] - 1];
-	const struct site *site_b = &view_b->table.sites[b->sites[diff_side(b)] - 1];
+	const struct view *view_a = diff->match.views[a->side];
+	const struct view *view_b = diff->match.views[b->side];
+	const struct site *site_a = &view_a->table.sites[a->sites[a->side] - 1];
+	const struct site *site_b = &view_b->table.sites[b->sites[b->side] - 1];
 	int order = compare_texts(model_text(&view_a->model, site_a->function),
 				  model_text(&view_b->model, site_b->function));
 	if (!order)
@@ -309,8 +320,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 	for (int key = -1; key <= REPORT_SORT_TEMPORARY; key++) {
 		enum report_sort sort = key < 0 ? diff->sort : (enum report_sort)key;
 		int64_t of_a = diff_change(a, sort), of_b = diff_change(b, sort);
-		if (magnitude(of_a) != magnitude(of_b))
-			return magnitude(of_a) > magnitude(of_b) ? -1 : 1;
+		if (diff_magnitude(of_a) != diff_magnitude(of_b))
+			return diff_magnitude(of_a) > diff_magnitude(of_b) ? -1 : 1;
 		if (of_a != of_b)
 			return of_a > of_b ? -1 : 1;
 	}
@@ -331,6 +342,9 @@ static int build(struct builder *b, size_t top)
 	if (error)
 		return error;
 	choose_stacks(diff);
+	error = choose_lines(b);
+	if (error)
+		return error;
 	find_changes(diff);
 	order_first(diff->rows, diff->count, sizeof(*diff->rows), top ? top : diff->count,
 		    compare_rows, diff);
@@ -351,6 +365,9 @@ int diff_build(struct diff *diff, const struct view *const views[SIDES],
 	free(b.keys);
 	hash_index_release(&b.rows);
 	hash_index_release(&b.stacks);
+	diff_lines_release(&b.line_set);
+	free(b.chains[SIDE_OLD]);
+	free(b.chains[SIDE_NEW]);
 	if (!error)
 		return 0;
 	diff_release(diff);

@@ -33,9 +33,12 @@ enum diff_status {
 /* What the rows of both sides that are the same add up to. */
 struct diff_row {
 	struct costs costs[SIDES];
-	uint32_t sites[SIDES]; /* index + 1 of the largest site of each side; 0: none */
-	uint32_t stacks;       /* how many changed, by the sort key */
-	uint32_t stack;	       /* id of the one that changed most; 0: none */
+	uint32_t
+		sites[SIDES]; /* index + 1 of a site of each side: of the line that changed most, or
+				  the largest; 0: none */
+	enum side side;	      /* whose site it is shown by */
+	uint32_t stacks;      /* how many changed, by the sort key */
+	uint32_t stack;	      /* id of the one that changed most; 0: none */
 	enum diff_status status;
 };
 
@@ -67,6 +70,21 @@ int diff_build(struct diff *diff, const struct view *const views[SIDES],
 	       const struct diff_options *options, struct diag *diag)
 	__attribute__((warn_unused_result));
 void diff_release(struct diff *diff);
+
+/* By how much a figure grew, as far as the type goes. */
+static inline int64_t diff_difference(int64_t old, int64_t new)
+{
+	int64_t difference;
+	if (__builtin_sub_overflow(new, old, &difference))
+		return new < old ? INT64_MIN : INT64_MAX;
+	return difference;
+}
+
+/* A magnitude that INT64_MIN has, too. */
+static inline uint64_t diff_magnitude(int64_t number)
+{
+	return number < 0 ? -(uint64_t)number : (uint64_t)number;
+}
 
 /* By how much the sort key grew. */
 int64_t diff_change(const struct diff_row *row, enum report_sort sort);

@@ -20,10 +20,4 @@ typedef int render_diff_function(const struct diff_report *report);
 
 render_diff_function render_diff_text, render_diff_json, render_diff_csv;
 
-/* The side that a row is shown by: the new one, where it is there. */
-static inline enum side diff_side(const struct diff_row *row)
-{
-	return row->sites[SIDE_NEW] ? SIDE_NEW : SIDE_OLD;
-}
-
 #endif

@@ -77,10 +77,10 @@ int render_diff_csv(const struct diff_report *report)
 	put_heading(out);
 	for (size_t i = 0; i < report->shown; i++) {
 		const struct diff_row *row = &report->diff->rows[i];
-		const struct view *view = report->views[diff_side(row)];
+		const struct view *view = report->views[row->side];
 		fputs(diff_status_name(row->status), out);
-		int error = put_names(out, &view->model,
-				      &view->table.sites[row->sites[diff_side(row)] - 1]);
+		int error =
+			put_names(out, &view->model, &view->table.sites[row->sites[row->side] - 1]);
 		if (error)
 			return error;
 		put_figures(out, row);

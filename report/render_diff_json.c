@@ -47,7 +47,7 @@ static void put_costs(struct diff_json *d, const struct diff_row *row)
 static void put_row(struct diff_json *d, const struct diff_row *row)
 {
 	const struct diff *diff = d->report->diff;
-	enum side side = diff_side(row);
+	enum side side = row->side;
 	struct json *j = &d->sides[side];
 	const struct view *view = d->report->views[side];
 	const struct site *site = &view->table.sites[row->sites[side] - 1];

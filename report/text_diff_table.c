@@ -84,7 +84,7 @@ static size_t put_amount(struct text_diff *d, const struct diff_row *row, enum s
 
 static void put_row(struct text_diff *d, const struct diff_row *row)
 {
-	enum side side = diff_side(row);
+	enum side side = row->side;
 	struct text *t = &d->sides[side];
 	size_t used = put_change(d, row);
 	used += put_amount(d, row, SIDE_OLD);
@@ -102,7 +102,7 @@ static void put_stack(struct text_diff *d, const struct diff_row *row)
 {
 	char change[UNITS_TEXT + 1], count[UNITS_TEXT], remark[128];
 	const struct diff_stack *stack = &d->report->diff->stacks[row->stack];
-	enum side side = stack->stacks[SIDE_NEW] ? SIDE_NEW : SIDE_OLD;
+	enum side side = stack->stacks[row->side] ? row->side : !row->side;
 	struct text *t = &d->sides[side];
 	if (row->stacks > 1) {
 		text_spaces(t, 4);

@@ -483,21 +483,103 @@ static void test_bad_options(void **state)
 	free(run_diff(&options, -EINVAL));
 }
 
+/* So many bytes stay of one block that load.c:LINE allocates; 0: it is freed. */
+struct line {
+	uint32_t line;
+	int64_t leaked;
+};
+
+static void write_lines(const char *name, const struct line *lines, size_t count)
+{
+	struct fixture f;
+	begin(&f, name);
+	for (size_t i = 0; i < count; i++) {
+		bool leaks = lines[i].leaked != 0;
+		fixture_stack(&f, call(&f, none, "load", "/src/load.c", lines[i].line),
+			      STACK_COMPLETE,
+			      &(struct costs){ .allocations = 1,
+					       .allocated_bytes = 5000,
+					       .frees = !leaks,
+					       .leaked_blocks = leaks,
+					       .leaked_bytes = lines[i].leaked,
+					       .peak_bytes = 5000,
+					       .peak_blocks = 1 });
+	}
+	fixture_finish(&f);
+}
+
+#define WRITE_LINES(name, ...)                           \
+ write_lines(name, (const struct line[]){ __VA_ARGS__ }, \
+	     sizeof((const struct line[]){ __VA_ARGS__ }) / sizeof(struct line))
+
+/* The one row shows this line, in JSON and CSV, in the text, and in the stack under it. */
+static void expect_line(unsigned line)
+{
+	struct diff_options options;
+	char label[64], cell[64];
+	init_options(&options);
+	options.report.sort = REPORT_SORT_LEAKED;
+	cJSON *json = diff_json(&options);
+	const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "sites"), 0);
+	assert_int_equal(number(row, "line"), line);
+	cJSON_Delete(json);
+	options.report.format = REPORT_FORMAT_CSV;
+	char *text = run_diff(&options, 0);
+	snprintf(cell, sizeof(cell), "load,/src/load.c,%u,", line);
+	if (!strstr(text, cell))
+		fail_msg("no %s in %s", cell, text);
+	free(text);
+	options.report.format = REPORT_FORMAT_TEXT;
+	text = run_diff(&options, 0);
+	snprintf(label, sizeof(label), "load.c:%u\n", line);
+	unsigned lines = 0, wanted = 0;
+	for (const char *p = text; (p = strstr(p, "load.c:")); p++, lines++)
+		wanted += strncmp(p, label, strlen(label)) == 0;
+	if (wanted != 2 || lines != 2)
+		fail_msg("%u of %u times %s in %s", wanted, lines, label, text);
+	free(text);
+}
+
+static void test_line_that_changed(void **state)
+{
+	(void)state;
+	/* The leak at 10 is gone; 20 never leaked. */
+	WRITE_LINES("old.dat", { 10, 700 }, { 20, 0 });
+	WRITE_LINES("new.dat", { 20, 0 });
+	expect_line(10);
+	WRITE_LINES("old.dat", { 10, 700 });
+	expect_line(10);
+	WRITE_LINES("new.dat", { 10, 0 }, { 20, 0 });
+	expect_line(10);
+	/* It came. */
+	WRITE_LINES("old.dat", { 20, 0 });
+	WRITE_LINES("new.dat", { 10, 700 }, { 20, 0 });
+	expect_line(10);
+	/* 20 has more, but as before. */
+	WRITE_LINES("old.dat", { 10, 700 }, { 20, 4000 });
+	WRITE_LINES("new.dat", { 10, 900 }, { 20, 4000 });
+	expect_line(10);
+	WRITE_LINES("new.dat", { 20, 4000 });
+	expect_line(10);
+	/* Two changed. */
+	WRITE_LINES("new.dat", { 10, 100 }, { 20, 3500 });
+	expect_line(10);
+	/* Moved, and less of it: the line that it is at now. */
+	WRITE_LINES("old.dat", { 10, 700 });
+	WRITE_LINES("new.dat", { 12, 300 });
+	expect_line(12);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_another_build),
-		TEST(test_namesakes),
-		TEST(test_names),
-		TEST(test_program_of_another_name),
-		TEST(test_nameless),
-		TEST(test_inlining),
-		TEST(test_startup),
-		TEST(test_order_and_status),
-		TEST(test_json),
-		TEST(test_chance),
-		TEST(test_nothing_changed),
+		TEST(test_another_build), TEST(test_namesakes),
+		TEST(test_names),	  TEST(test_program_of_another_name),
+		TEST(test_nameless),	  TEST(test_inlining),
+		TEST(test_startup),	  TEST(test_order_and_status),
+		TEST(test_json),	  TEST(test_line_that_changed),
+		TEST(test_chance),	  TEST(test_nothing_changed),
 		TEST(test_bad_options),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
