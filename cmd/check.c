@@ -98,6 +98,16 @@ static void warn_of_doubts(const struct check_doubts *d, const struct options *o
 			 o->limits[CHECK_MAX_ERRORS].set ? ", and wrong frees cannot be told" : "");
 }
 
+/* Patterns outlive the leaks that they were written for. */
+static void say_unused(const struct suppressions *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		if (!set->items[i].matched)
+			msg_info("check: unused suppression: leak:%s matches no leak",
+				 set->items[i].pattern);
+	}
+}
+
 static void fill(struct check_options *c, const struct options *o)
 {
 	c->against = o->against;
@@ -108,7 +118,7 @@ static void fill(struct check_options *c, const struct options *o)
 }
 
 static int check_exit_status(int error, const struct check_verdict *verdict,
-			     const struct options *o, const struct diag *diag)
+			     const struct options *o, bool quiet, const struct diag *diag)
 {
 	int status = view_exit_status(error, diag);
 
@@ -118,6 +128,8 @@ static int check_exit_status(int error, const struct check_verdict *verdict,
 	warn_of_doubts(&verdict->doubts[SIDE_OLD], o, "the old recording");
 	warn_of_doubts(&verdict->doubts[SIDE_NEW], o,
 		       o->against ? "the new recording" : "the recording");
+	if (verdict->broken || !quiet)
+		say_unused(&verdict->suppressions);
 	return verdict->broken ? STATUS_FINDING : STATUS_GOOD;
 }
 
@@ -161,7 +173,9 @@ static int check_files(const struct options *o, int count, char **files)
 	if (check_options_test(&c, &diag))
 		return cmd_usage_error(&check_command, "%s", diag.text);
 	error = check_run(&c, &verdict, &diag);
-	return check_exit_status(error, &verdict, o, &diag);
+	status = check_exit_status(error, &verdict, o, c.quiet, &diag);
+	check_verdict_release(&verdict);
+	return status;
 }
 
 static int cmd_check(int argc, char **argv)
@@ -306,7 +320,9 @@ int check_plan_run(struct check_plan *plan, const char *file, bool quiet)
 	else if (!error)
 		print_lines(text);
 	free(text);
-	return check_exit_status(error, &verdict, &plan->options, &diag);
+	status = check_exit_status(error, &verdict, &plan->options, c.quiet, &diag);
+	check_verdict_release(&verdict);
+	return status;
 }
 
 void check_plan_free(struct check_plan *plan)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/diff.h"
+#include "report/known_stacks.h"
 #include "report/render_check.h"
 #include "report/units.h"
 #include "report/view.h"
@@ -206,6 +207,25 @@ static void blame_growth(struct check *check, const struct diff *diff,
 	}
 }
 
+/* What is known of all stacks that make the site's figure; NULL when there are others. */
+static const char *site_remark(const struct view *view, const struct site *site,
+			       enum check_budget budget)
+{
+	const char *remark = NULL;
+	for (uint32_t i = 0; i < site->stack_count; i++) {
+		const struct model_stack *stack =
+			&view->model.stacks[view->table.stacks[site->first_stack + i]];
+		const struct known_stack *known;
+		if (figure(&stack->costs, budget) == 0)
+			continue;
+		known = known_stack_find(&view->model, stack);
+		if (!known)
+			return NULL;
+		remark = known->remark;
+	}
+	return remark;
+}
+
 static void blame(struct check *check, const struct diff *diff, struct check_finding *finding)
 {
 	const struct model *model = &check->view->model;
@@ -215,6 +235,8 @@ static void blame(struct check *check, const struct diff *diff, struct check_fin
 		blame_growth(check, diff, finding);
 	else
 		blame_site(check, finding);
+	if (finding->site)
+		finding->remark = site_remark(check->view, finding->site, finding->budget);
 }
 
 /* `diff` and `old` are only looked at for budgets of growth. */
@@ -264,6 +286,13 @@ static int finish(struct check *check, struct check_verdict *verdict, struct dia
 				  json ? render_check_json(check) : render_check_text(check), diag);
 }
 
+/* Of the same files, unless somebody wrote to them in between. */
+static void join_matched(struct suppressions *set, const struct suppressions *other)
+{
+	for (size_t i = 0; i < set->count && i < other->count; i++)
+		set->items[i].matched |= other->items[i].matched;
+}
+
 static int check_against(struct check *check, struct check_verdict *verdict, struct diag *diag)
 {
 	const struct check_options *o = check->options;
@@ -282,6 +311,7 @@ static int check_against(struct check *check, struct check_verdict *verdict, str
 		error = finish(check, verdict, diag);
 		diff_release(&diff);
 	}
+	join_matched(&check->view->suppressions, &old.suppressions);
 	view_close(&old);
 	return error;
 }
@@ -302,6 +332,13 @@ int check_run(const struct check_options *options, struct check_verdict *verdict
 		judge(&check, NULL, NULL);
 		error = finish(&check, verdict, diag);
 	}
+	verdict->suppressions = view.suppressions;
+	view.suppressions = (struct suppressions){ 0 };
 	view_close(&view);
 	return error;
+}
+
+void check_verdict_release(struct check_verdict *verdict)
+{
+	suppressions_release(&verdict->suppressions);
 }

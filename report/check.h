@@ -12,6 +12,7 @@
 
 #include "report/match.h"
 #include "report/report.h"
+#include "report/suppressions.h"
 
 enum check_budget {
 	CHECK_MAX_PEAK,
@@ -67,6 +68,7 @@ struct check_doubts {
 struct check_verdict {
 	size_t broken; /* budgets */
 	struct check_doubts doubts[SIDES];
+	struct suppressions suppressions; /* what matched is said of both sides together */
 };
 
 /* Something is limited, and what is limited can be: 0 or -EINVAL with *diag filled. */
@@ -78,5 +80,7 @@ int check_options_test(const struct check_options *options, struct diag *diag)
  */
 int check_run(const struct check_options *options, struct check_verdict *verdict, struct diag *diag)
 	__attribute__((warn_unused_result));
+/* Whether check_run failed or not. */
+void check_verdict_release(struct check_verdict *verdict);
 
 #endif

@@ -56,9 +56,12 @@ static bool is_emergency_pool(const struct model *model, const struct model_stac
 	return false;
 }
 
-const char *known_stack_remark(const struct model *model, const struct model_stack *stack)
+const struct known_stack *known_stack_find(const struct model *model,
+					   const struct model_stack *stack)
 {
-	return is_emergency_pool(model, stack)
-		       ? "(libstdc++: emergency pool for exceptions, in every C++ program)"
-		       : NULL;
+	static const struct known_stack emergency_pool = {
+		.label = "libstdc++: emergency pool for exceptions",
+		.remark = "(libstdc++: emergency pool for exceptions, in every C++ program)",
+	};
+	return is_emergency_pool(model, stack) ? &emergency_pool : NULL;
 }

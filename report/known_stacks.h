@@ -6,7 +6,13 @@
 struct model;
 struct model_stack;
 
-/* What to say of such a stack; NULL of any other. */
-const char *known_stack_remark(const struct model *model, const struct model_stack *stack);
+struct known_stack {
+	const char *label;  /* what suppressions may name it by */
+	const char *remark; /* what to say of it, in parentheses */
+};
+
+/* Which one it is; NULL of any other. */
+const struct known_stack *known_stack_find(const struct model *model,
+					   const struct model_stack *stack);
 
 #endif

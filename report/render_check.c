@@ -116,6 +116,8 @@ static void put_blame(struct text *t, const struct check_finding *f)
 		return;
 	fputs("; most by ", t->out);
 	put_label(t->out, text_site_label(t, f->site));
+	if (f->remark)
+		fprintf(t->out, " %s", f->remark);
 	fprintf(t->out, ": %s%s", growth ? "+" : "",
 		format_figure(part, f->of_site, budget_units[f->budget]));
 	if (!growth)

@@ -14,9 +14,10 @@ struct view;
 
 struct check_finding {
 	enum check_budget budget;
-	int64_t actual, old;		 /* old: of a growth */
-	const struct site *site;	 /* most to blame; NULL: there is none */
-	int64_t of_site;		 /* its part of `actual`, or of the growth */
+	int64_t actual, old;	 /* old: of a growth */
+	const struct site *site; /* most to blame; NULL: there is none */
+	int64_t of_site;	 /* its part of `actual`, or of the growth */
+	const char *remark; /* on the site, when it is known not to be the program's; or NULL */
 	const struct model_error *error; /* the first */
 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "report/hash_index.h"
+#include "report/known_stacks.h"
 #include "report/model.h"
 
 #define FILE_BYTES_MAX (16 << 20) /* what is larger is another kind of file */
@@ -210,20 +211,25 @@ static void find_leaking(struct matcher *m)
 		m->leaking[model->nodes[id].parent] |= m->leaking[id];
 }
 
+static uint32_t first_of_name(struct suppressions *set, const char *name)
+{
+	uint32_t first = NO_MATCH;
+	for (size_t i = set->count; i-- > 0;) {
+		if (!suppression_matches(&set->items[i], name))
+			continue;
+		set->items[i].matched = true;
+		first = (uint32_t)i + 1;
+	}
+	return first;
+}
+
 static uint32_t first_of_text(struct matcher *m, uint32_t text)
 {
 	if (!text)
 		return NO_MATCH;
-	if (m->by_text[text] != UNTRIED)
-		return m->by_text[text];
-	uint32_t first = NO_MATCH;
-	for (size_t i = m->set->count; i-- > 0;) {
-		if (!suppression_matches(&m->set->items[i], model_text(m->model, text)))
-			continue;
-		m->set->items[i].matched = true;
-		first = (uint32_t)i + 1;
-	}
-	return m->by_text[text] = first;
+	if (m->by_text[text] == UNTRIED)
+		m->by_text[text] = first_of_name(m->set, model_text(m->model, text));
+	return m->by_text[text];
 }
 
 static uint32_t earlier(uint32_t a, uint32_t b)
@@ -261,6 +267,14 @@ static void match_nodes(struct matcher *m)
 	}
 }
 
+/* By the names of its frames, or by what the whole stack is known as. */
+static uint32_t first_of_stack(struct matcher *m, const struct model_stack *stack)
+{
+	const struct known_stack *known = known_stack_find(m->model, stack);
+	uint32_t first = m->by_node[stack->node];
+	return known ? earlier(first, first_of_name(m->set, known->label)) : first;
+}
+
 /* Moves the leaked figures of a stack to the pattern that matches it. */
 static void suppress(struct suppressions *set, struct suppression *item, struct costs *costs)
 {
@@ -285,8 +299,8 @@ static void suppress_stacks(struct matcher *m, struct model *model)
 	struct costs left = { 0 };
 	for (size_t i = 0; i < model->stack_count; i++) {
 		struct model_stack *stack = &model->stacks[i];
-		uint32_t first = m->by_node[stack->node];
-		if (is_leaking(&stack->costs) && first != NO_MATCH)
+		uint32_t first = is_leaking(&stack->costs) ? first_of_stack(m, stack) : NO_MATCH;
+		if (first != NO_MATCH)
 			suppress(m->set, &m->set->items[first - 1], &stack->costs);
 		costs_add(&left, &stack->costs);
 	}

@@ -2,7 +2,8 @@
 /*
  * Leaks to leave out, in the syntax of LeakSanitizer: lines "leak:PATTERN",
  * comments that start with #, blank lines.  A stack is suppressed when a pattern
- * matches the function, source file or module of one of its frames.  Its leaked
+ * matches the function, source file or module of one of its frames, or the label of
+ * the known stack that it is (known_stacks.h).  Its leaked
  * figures become 0, all others stay.
  *
  *	struct suppressions set = { 0 };

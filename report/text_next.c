@@ -120,7 +120,7 @@ static bool has_leaks(const struct text *t)
 	size_t count = by_part ? t->model->stack_count : table->stack_count;
 	for (size_t i = 0; i < count; i++) {
 		const struct model_stack *stack = &t->model->stacks[by_part ? i : table->stacks[i]];
-		if (stack->costs.leaked_bytes > 0 && !known_stack_remark(t->model, stack))
+		if (stack->costs.leaked_bytes > 0 && !known_stack_find(t->model, stack))
 			return true;
 	}
 	return false;

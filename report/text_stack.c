@@ -138,11 +138,11 @@ static void put_frames(struct text *t, const struct frames *frames, size_t inden
 
 static void put_known(struct text *t, const struct model_stack *stack, size_t indent)
 {
-	const char *remark = known_stack_remark(t->model, stack);
-	if (!remark)
+	const struct known_stack *known = known_stack_find(t->model, stack);
+	if (!known)
 		return;
 	text_spaces(t, indent);
-	text_words(t, TEXT_DIM, remark, indent, indent);
+	text_words(t, TEXT_DIM, known->remark, indent, indent);
 }
 
 void text_stack(struct text *t, const struct model_stack *stack, uint32_t previous, size_t indent)

@@ -67,6 +67,41 @@ kept="--max-peak 2012000 --max-leaked 2010000 --max-leaked-blocks 110 --max-allo
 	assert_one_error 2
 }
 
+@test "the C++ library's own block is named, and left out by its name" {
+	record "$B/operators"
+	# What the program itself leaks is in the head of operators.cpp: 480 + 5000 + 576.
+	printf 'leak:emergency pool\n' >pool.supp
+	memtrack 0 check --suppressions pool.supp --max-leaked 6056 --max-leaked-blocks 16
+	assert_empty err
+	memtrack 1 check --suppressions pool.supp --max-leaked 6055
+	assert_match out "most by .*new_array"
+	assert_no_match out "emergency"
+	printf 'leak:new_\n' >own.supp
+	memtrack 1 check --suppressions own.supp --max-leaked 0
+	assert_match out 'most by .* \(libstdc\+\+: emergency pool for exceptions, in every C\+\+ program\): 7[12]\.0 KiB, 100\.0%$'
+	memtrack 0 check --suppressions own.supp --suppressions pool.supp --max-leaked 0
+}
+
+@test "suppressions that match nothing are said" {
+	record "$B/basic"
+	printf 'leak:^large$\nleak:gone\nleak:small\n' >known
+	memtrack 0 check --suppressions known --max-leaked 0
+	assert_lines err 1 "unused ones"
+	assert_match err "leak:gone matches no leak"
+	memtrack 0 check -q --suppressions known --max-leaked 0
+	assert_empty err
+	cp memtrack.dat old.dat
+	record "$B/chain" plain
+	# Needed for one of the two.
+	memtrack 0 check --suppressions known --against old.dat --max-peak-growth 1G
+	assert_lines err 1 "unused ones"
+	assert_match err "leak:gone matches no leak"
+	call 0 "$MEMTRACK" run -q --check '--max-leaked 0 --suppressions known' "$B/basic"
+	assert_empty err
+	call 1 "$MEMTRACK" run -q --check '--max-peak 1 --suppressions known' "$B/basic"
+	assert_match err "leak:gone matches no leak"
+}
+
 @test "one process, all of them, several recordings" {
 	# 100 and 30 allocations in the parent, 40 in the child.
 	record "$B/procs" fork

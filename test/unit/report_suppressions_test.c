@@ -280,6 +280,50 @@ static void test_estimates(void **state)
 	release(&r);
 }
 
+/* libstdc++'s pool, as its library's start makes it, and the same call with another size. */
+static const char *write_pool(void)
+{
+	static const struct rec_frame init = { "call_init", "dl-init.c", 70, false };
+	const char *path = fixture_path("pool.dat");
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	rec_id loader = fixture_module(&f, "/lib64/ld-linux-x86-64.so.2", "symtab");
+	rec_id library = fixture_module(&f, "/lib/libstdc++.so.6.0.33", "none");
+	rec_id start = fixture_node(&f, none, fixture_location_of(&f, loader, 0x10, &init, true));
+	for (unsigned i = 0; i < 2; i++)
+		fixture_stack(&f,
+			      fixture_node(&f, start,
+					   fixture_location_of(&f, library, 0x100 + i, NULL, 0)),
+			      STACK_COMPLETE,
+			      &(struct costs){ .allocations = 1,
+					       .allocated_bytes = 73728 + i,
+					       .leaked_blocks = 1,
+					       .leaked_bytes = 73728 + i });
+	fixture_finish(&f);
+	return path;
+}
+
+static void test_known_stacks(void **state)
+{
+	(void)state;
+	struct result r;
+	apply(&r, write_pool(), "leak:emergency pool\n");
+	expect_leak(&r.set.costs, 73728, 1);
+	expect_leak(&r.model.totals.costs, 73729, 1);
+	assert_true(r.set.items[0].matched);
+	release(&r);
+	/* It counts for the first pattern here, too. */
+	apply(&r, fixture_path("pool.dat"), "leak:emergency pool\nleak:libstdc++\n");
+	expect_leak(&r.set.items[0].costs, 73728, 1);
+	expect_leak(&r.set.items[1].costs, 73729, 1);
+	release(&r);
+	apply(&r, write_leaks(0), "leak:emergency pool\n");
+	assert_false(r.set.items[0].matched);
+	release(&r);
+}
+
 static char *report_with(const char *text, enum report_format format)
 {
 	struct report_options options;
@@ -327,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_figures, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_modules_and_unknown_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_estimates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_known_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reports, setup, teardown),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
