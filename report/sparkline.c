@@ -16,23 +16,53 @@ size_t sparkline_column(size_t count, int64_t end_ns, int64_t t_ns)
 	return (size_t)((unsigned __int128)t_ns * count / (uint64_t)end_ns);
 }
 
+static void raise_column(int64_t *columns, size_t column, int64_t value)
+{
+	if (columns[column] < value)
+		columns[column] = value;
+}
+
+static int64_t clamp_time(int64_t t_ns, int64_t end_ns)
+{
+	if (t_ns < 0 || end_ns <= 0)
+		return 0;
+	return t_ns < end_ns ? t_ns : end_ns;
+}
+
+/* On the straight line between two points of different times. */
+static int64_t interpolate(const struct rec_sample *from, const struct rec_sample *to, int64_t t_ns)
+{
+	__int128 rise = (__int128)to->heap_bytes - from->heap_bytes;
+	return (int64_t)(from->heap_bytes + rise * (t_ns - from->t_ns) / (to->t_ns - from->t_ns));
+}
+
+/* A line is highest at one of its ends, in each column too: where it crosses into the next. */
+static void add_line(int64_t *columns, size_t count, int64_t end_ns, const struct rec_sample *from,
+		     const struct rec_sample *to)
+{
+	size_t last = sparkline_column(count, end_ns, to->t_ns);
+	for (size_t i = sparkline_column(count, end_ns, from->t_ns); i < last; i++) {
+		int64_t border = (int64_t)((unsigned __int128)end_ns * (i + 1) / count);
+		int64_t value = interpolate(from, to, border);
+		raise_column(columns, i, value);
+		raise_column(columns, i + 1, value);
+	}
+}
+
 void sparkline_columns(int64_t *columns, size_t count, int64_t end_ns,
 		       const struct rec_sample *points, size_t point_count)
 {
-	size_t filled = 0; /* columns up to here have their value */
-	int64_t last = 0;
+	struct rec_sample before = { 0 };
+	memset(columns, 0, count * sizeof(*columns));
 	for (size_t i = 0; i < point_count; i++) {
-		size_t column = sparkline_column(count, end_ns, points[i].t_ns);
-		while (filled < column)
-			columns[filled++] = last;
-		last = points[i].heap_bytes;
-		if (filled == column)
-			columns[filled++] = last;
-		else if (columns[column] < last)
-			columns[column] = last;
+		struct rec_sample point = { clamp_time(points[i].t_ns, end_ns),
+					    points[i].heap_bytes, 0, 0 };
+		raise_column(columns, sparkline_column(count, end_ns, point.t_ns),
+			     point.heap_bytes);
+		if (i && before.t_ns < point.t_ns)
+			add_line(columns, count, end_ns, &before, &point);
+		before = point;
 	}
-	while (filled < count)
-		columns[filled++] = last;
 }
 
 /* Any heap at all is above the lowest level's bottom; only the largest reaches the top. */

@@ -10,9 +10,10 @@
 #include "report/recording.h"
 
 /*
- * The heap from 0 to end_ns in `count` columns: each the largest of the points
- * within its span of time, or where there is none, the last one before.  Points
- * are in order of time; what lies outside belongs to the nearest column.
+ * The heap from 0 to end_ns in `count` columns: each the largest value, within
+ * its span of time, of the straight lines from point to point; 0 where there are
+ * none, and where it is less.  Points are in order of time; what lies outside
+ * belongs to the nearest column.
  */
 void sparkline_columns(int64_t *columns, size_t count, int64_t end_ns,
 		       const struct rec_sample *points, size_t point_count);

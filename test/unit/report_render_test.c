@@ -883,32 +883,31 @@ static void test_text_of_estimates(void **state)
 	options.top = 1;
 	options.frames = 1;
 	write_estimates(fixture_path("a.dat"));
-	expect_text(
-		&options,
-		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
-		"Peak    8.0 MiB ±1.8% in 16 ±27% blocks after 810 ms\n"
-		"Leaked  1.0 MiB ±0.1% in 2 ±>100% blocks\n"
-		"Total   1,204 ±35% allocations of 22.0 MiB ±13%, 49.8% temporary\n"
-		"Lost    1 stack cut off\n"
-		"Faults  1 free of an unknown block\n"
-		"Sampled one allocation per 512.0 KiB. All figures are estimates, ± their\n"
-		"        standard error. Unknown and double frees cannot be told.\n"
-		"Threads 1; 3 stacks; resident at most 10.0 MiB\n"
-		"\n"
-		"      Peak         Share Allocations         Site\n"
-		"   7.0 MiB ±2.0%   87.5%       1,203 ±35%    load  load.c:40\n"
-		"    6.0 MiB ±1.7% in 12 ±25% blocks from\n"
-		"      via std::vector<…>::push_back\n"
-		"      load  load.c:40\n"
-		"      … 3 more frames\n"
-		"    1.0 MiB ±10% in 3 ±100% blocks from\n"
-		"      via std::vector<…>::push_back\n"
-		"      load  load.c:40\n"
-		"      … 3 more frames\n"
-		"\n"
-		"… 1 more site with 1.0 MiB ±0% (--top N shows more)\n"
-		"\n"
-		"Note    no symbols for libstripped.so (stripped)\n");
+	expect_text(&options,
+		    "./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		    "Peak    8.0 MiB ±1.8% in 16 ±27% blocks after 810 ms\n"
+		    "Leaked  1.0 MiB ±0.1% in 2 ±>100% blocks\n"
+		    "Total   1,204 ±35% allocations of 22.0 MiB ±13%, 49.8% temporary\n"
+		    "Lost    1 stack cut off\n"
+		    "Faults  1 free of an unknown block\n"
+		    "Sampled one allocation per 512.0 KiB. All figures are estimates, ± their\n"
+		    "        standard error. Unknown and double frees cannot be told.\n"
+		    "Threads 1; 3 stacks; resident at most 10.0 MiB\n"
+		    "\n"
+		    "      Peak         Share Allocations         Site\n"
+		    "   7.0 MiB ±2.0%   87.5%       1,203 ±35%    load  load.c:40\n"
+		    "    6.0 MiB ±1.7% in 12 ±25% blocks from\n"
+		    "      via std::vector<…>::push_back\n"
+		    "      load  load.c:40\n"
+		    "      … 3 more frames\n"
+		    "    1.0 MiB ±10% in 3 ±100% blocks from\n"
+		    "      via std::vector<…>::push_back\n"
+		    "      load  load.c:40\n"
+		    "      … 3 more frames\n"
+		    "\n"
+		    "… 1 more site with 1.0 MiB ±0% (--top N shows more)\n"
+		    "\n"
+		    "Note    no symbols for libstripped.so (stripped)\n");
 	options.width = 160;
 	expect_text(
 		&options,
@@ -961,29 +960,28 @@ static void test_text_of_estimates(void **state)
 		"Note    no symbols for libstripped.so (stripped)\n");
 	options.sort = REPORT_SORT_LEAKED;
 	options.width = 80;
-	expect_text(
-		&options,
-		"./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
-		"Peak    8.0 MiB +-1.8% in 16 +-27% blocks after 810 ms\n"
-		"Leaked  1.0 MiB +-0.1% in 2 +->100% blocks\n"
-		"Total   1,204 +-35% allocations of 22.0 MiB +-13%, 49.8% temporary\n"
-		"Lost    1 stack cut off\n"
-		"Faults  1 free of an unknown block\n"
-		"Sampled one allocation per 512.0 KiB. All figures are estimates, +- their\n"
-		"        standard error. Unknown and double frees cannot be told.\n"
-		"Threads 1; 3 stacks; resident at most 10.0 MiB\n"
-		"\n"
-		"    Leaked          Share      Blocks          Site\n"
-		"   1.0 MiB +-0.1%  100.0%           2 +->100%  load  load.c:40\n"
-		"    1.0 MiB +-<0.1% in 2 +->100% blocks from\n"
-		"      via std::vector<...>::push_back\n"
-		"      load  load.c:40\n"
-		"      ... 3 more frames\n"
-		"    ... 1 more stack with 0 B +->100%\n"
-		"\n"
-		"... 1 more site with 0 B (--top N shows more)\n"
-		"\n"
-		"Note    no symbols for libstripped.so (stripped)\n");
+	expect_text(&options,
+		    "./prog -x (pid 4242) ran 1.25 s, exit status 0\n"
+		    "Peak    8.0 MiB +-1.8% in 16 +-27% blocks after 810 ms\n"
+		    "Leaked  1.0 MiB +-0.1% in 2 +->100% blocks\n"
+		    "Total   1,204 +-35% allocations of 22.0 MiB +-13%, 49.8% temporary\n"
+		    "Lost    1 stack cut off\n"
+		    "Faults  1 free of an unknown block\n"
+		    "Sampled one allocation per 512.0 KiB. All figures are estimates, +- their\n"
+		    "        standard error. Unknown and double frees cannot be told.\n"
+		    "Threads 1; 3 stacks; resident at most 10.0 MiB\n"
+		    "\n"
+		    "    Leaked          Share      Blocks          Site\n"
+		    "   1.0 MiB +-0.1%  100.0%           2 +->100%  load  load.c:40\n"
+		    "    1.0 MiB +-<0.1% in 2 +->100% blocks from\n"
+		    "      via std::vector<...>::push_back\n"
+		    "      load  load.c:40\n"
+		    "      ... 3 more frames\n"
+		    "    ... 1 more stack with 0 B +->100%\n"
+		    "\n"
+		    "... 1 more site with 0 B (--top N shows more)\n"
+		    "\n"
+		    "Note    no symbols for libstripped.so (stripped)\n");
 }
 
 static void test_csv_of_estimates(void **state)
@@ -1058,6 +1056,49 @@ static void test_text_without_leaks(void **state)
 	options.sort = REPORT_SORT_PEAK;
 	text = fixture_report_ok(&options, path);
 	assert_non_null(strstr(text, "Nothing was allocated.\n"));
+	free(text);
+}
+
+/* A run of 1.25 s whose peak, 8 MiB after 625 ms, is between samples, and of which 4 MiB are left. */
+static void write_curve(const char *path, const struct rec_sample *samples, size_t count)
+{
+	struct diag diag;
+	struct fixture f;
+	struct rec_process prog = fixture_prog();
+	prog.peak_bytes = 8 << 20;
+	prog.peak_time_ns = 625000000;
+	fixture_create(&f, path);
+	fixture_process(&f, &prog);
+	fixture_stack(&f, none, STACK_COMPLETE,
+		      &(struct costs){ .allocations = 2,
+				       .allocated_bytes = 8 << 20,
+				       .peak_blocks = 2,
+				       .peak_bytes = 8 << 20,
+				       .leaked_blocks = 1,
+				       .leaked_bytes = 4 << 20 });
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(rec_add_sample(f.rec, f.process, &samples[i], &diag), 0);
+	fixture_finish(&f);
+}
+
+/* All samples are on the lines from nothing at the start to the peak, and on to what is left at the end. */
+static void test_text_of_the_heap(void **state)
+{
+	(void)state;
+	static const struct rec_sample samples[] = { { 156250000, 2 << 20, 1, 0 },
+						     { 312500000, 4 << 20, 1, 0 },
+						     { 937500000, 6 << 20, 1, 0 } };
+	struct report_options options;
+	report_options_init(&options);
+	write_curve(fixture_path("a.dat"), samples, 3);
+	options.width = 37; /* 16 columns: up by a level each, down by half a level */
+	char *text = fixture_report_ok(&options, fixture_path("a.dat"));
+	assert_non_null(
+		strstr(text, "\nHeap    __..::---==++**##########**++==--:::..__  0 to 1.25 s\n"));
+	free(text);
+	write_curve(fixture_path("b.dat"), samples, 2);
+	text = fixture_report_ok(&options, fixture_path("b.dat"));
+	assert_null(strstr(text, "\nHeap "));
 	free(text);
 }
 
@@ -1256,6 +1297,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text_without_startup_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_without_leaks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_of_allocators, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text_of_the_heap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text_fits_and_is_clean, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_colour_is_only_added, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_json_of_estimates, setup, teardown),

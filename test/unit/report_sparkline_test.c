@@ -22,20 +22,28 @@ static void expect_columns(int64_t end_ns, const struct rec_sample *points, size
 static void test_columns(void **state)
 {
 	(void)state;
-	/* The largest of each span, and the last one goes on; nothing before the first. */
+	/* Straight lines: the end of each span is its highest on the way up, its start on the way down. */
+	const struct rec_sample hill[] = { { 0, 0, 0, 0 }, { 20, 40, 0, 0 }, { 40, 0, 0, 0 } };
+	expect_columns(40, hill, 3, (int64_t[]){ 20, 40, 40, 20 });
+	/* A steady growth of which only the ends are known. */
+	const struct rec_sample growth[] = { { 0, 0, 0, 0 }, { 40, 8, 0, 0 } };
+	expect_columns(40, growth, 2, (int64_t[]){ 2, 4, 6, 8 });
+	/* The largest of a span is a point within; nothing is known before the first and after the last. */
 	const struct rec_sample some[] = { { 12, 5, 0, 0 }, { 14, 9, 0, 0 }, { 16, 3, 0, 0 } };
-	expect_columns(40, some, 3, (int64_t[]){ 0, 9, 3, 3 });
-	/* A moment on a boundary begins a span, and the end belongs to the last. */
-	const struct rec_sample edges[] = { { 0, 1, 0, 0 }, { 10, 2, 0, 0 }, { 40, 3, 0, 0 } };
-	expect_columns(40, edges, 3, (int64_t[]){ 1, 2, 2, 3 });
+	expect_columns(40, some, 3, (int64_t[]){ 0, 9, 0, 0 });
+	/* Two points at one moment are a step; it lies on a boundary, which begins a span. */
+	const struct rec_sample step[] = {
+		{ 0, 4, 0, 0 }, { 20, 4, 0, 0 }, { 20, 9, 0, 0 }, { 40, 9, 0, 0 }
+	};
+	expect_columns(40, step, 4, (int64_t[]){ 4, 4, 9, 9 });
 	/* What cannot be, as from a damaged file. */
-	const struct rec_sample wild[] = { { INT64_MIN, 4, 0, 0 },
-					   { INT64_MAX / 2, 6, 0, 0 },
-					   { INT64_MAX, 5, 0, 0 } };
-	expect_columns(INT64_MAX, wild, 3, (int64_t[]){ 4, 6, 6, 5 });
-	expect_columns(0, wild, 1, (int64_t[]){ 4, 4, 4, 4 });
+	const struct rec_sample wild[] = { { INT64_MIN, INT64_MIN, 0, 0 },
+					   { INT64_MAX / 2, INT64_MAX, 0, 0 },
+					   { INT64_MAX, INT64_MIN, 0, 0 } };
+	expect_columns(INT64_MAX, wild, 3, (int64_t[]){ 0, INT64_MAX, INT64_MAX, 0 });
+	expect_columns(0, wild + 1, 1, (int64_t[]){ INT64_MAX, 0, 0, 0 });
 	expect_columns(-1, NULL, 0, (int64_t[]){ 0, 0, 0, 0 });
-	/* The second half of a timeline may come out of order: the column keeps the largest. */
+	/* What comes out of order is not joined to what it follows. */
 	const struct rec_sample back[] = { { 30, 8, 0, 0 }, { 1, 9, 0, 0 } };
 	expect_columns(40, back, 2, (int64_t[]){ 9, 0, 0, 8 });
 }
