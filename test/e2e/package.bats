@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What `make install`, `make uninstall`, `make dist` and `make deb` leave, and that it runs from there.  The machine itself
-# stays as it is: everything goes below the test's folder.  e2e/long/package.bats builds what is distributed.
+# What `make install`, `make uninstall` and `make dist` leave, and that it runs from there.  The machine itself
+# stays as it is: everything goes below the test's folder.  e2e/long/package.bats builds what is distributed, and the Debian
+# package.
 
 load helper
+load package
 
 setup() {
 	case_setup
@@ -13,26 +15,6 @@ setup() {
 # made TARGET [VARIABLE=VALUE]...: from what is built already.
 made() {
 	call 0 make -s -C "$top" -o all O="$build" "$@"
-}
-
-# files_below FOLDER: files and links, by their path in it.
-files_below() {
-	(cd "$1" && find . ! -type d | sort)
-}
-
-# records_with MEMTRACK: it finds its libraries; basic.c's 1000 blocks of 100 bytes are counted, with stomp under it too.
-records_with() {
-	local MEMTRACK=$1
-	record "$B/basic"
-	expect_sites <<-END
-		function allocations allocated_bytes
-		small    1000        100000
-	END
-	record --malloc=stomp "$B/basic"
-	expect_sites <<-END
-		function allocations allocated_bytes
-		small    1000        100000
-	END
 }
 
 @test "install: everything is there and runs; uninstall: nothing is left" {
@@ -91,59 +73,4 @@ records_with() {
 	assert_eq "$(ls unpacked)" "memtrack-$("$MEMTRACK" --version | sed -n '1s/memtrack //p')" "the folder in it"
 	assert_eq "$(files_below unpacked/memtrack-* | cut -c 3-)" "$(git -C "$top" ls-tree -r --name-only HEAD | LC_ALL=C sort)" "files"
 	git -C "$top" show HEAD:Makefile | cmp - unpacked/memtrack-*/Makefile
-}
-
-# pack FILE: the Debian package, as `make deb` makes it once all is built.
-pack() {
-	local version
-	version=$("$MEMTRACK" --version | sed -n '1s/memtrack //p')-1
-	DEBEMAIL=builder@example.org call 0 env -C "$top" sh packaging/deb.sh "$version" "$build" "$1"
-}
-
-# The same, made once: its path is in $deb.
-package() {
-	skip_unless_command dpkg-deb dpkg-shlibdeps
-	deb=$BATS_FILE_TMPDIR/memtrack.deb
-	[ -e "$deb" ] || pack "$deb"
-}
-
-@test "deb: what it has, needs and says" {
-	local library owner
-	package
-	dpkg-deb -x "$deb" tree
-	dpkg-deb -e "$deb" control
-	(cd tree && md5sum --quiet -c ../control/md5sums) || fail "md5sums"
-	assert_eq "$(wc -l <control/md5sums)" "$(files_below tree | wc -l)" "files in md5sums"
-	assert_eq "$(dpkg-deb -f "$deb" Version)" "$("$MEMTRACK" --version | sed -n '1s/memtrack //p')-1"
-	assert_eq "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" "" "files that are not root's"
-	gzip -t tree/usr/share/man/man?/*.gz tree/usr/share/doc/memtrack/*.gz || fail "compressed files"
-	[ -s tree/usr/share/doc/memtrack/copyright ] || fail "no copyright"
-	zcat tree/usr/share/doc/memtrack/changelog.Debian.gz | head -1 | grep -q '^memtrack ([0-9.]*-1) ' || fail "changelog"
-	# each library that the loader finds is of a package that is depended on
-	dpkg-deb -f "$deb" Depends | sed 's/ ([^)]*)//g; s/, /\n/g' >depends
-	for library in $(objdump -p tree/usr/bin/memtrack tree/usr/lib/memtrack/*.so | awk '$1 == "NEEDED" { print $2 }' | sort -u); do
-		owner=$(dpkg -S "*/$library" | sed -n '/amd64: /s/:.*//p' | head -1)
-		grep -qx "$owner" depends || fail "$library is in '$owner', not in Depends: $(cat depends)"
-	done
-	records_with "$PWD/tree/usr/bin/memtrack"
-}
-
-@test "deb: the same each time" {
-	package
-	pack "$PWD/again.deb"
-	cmp "$deb" again.deb || fail "two packages of one tree differ"
-}
-
-@test "deb: dpkg installs it into an empty root, and purges all of it" {
-	local root=$PWD/root
-	skip_unless_root
-	package
-	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
-	touch root/var/lib/dpkg/status
-	call 0 dpkg --root="$root" --force-depends -i "$deb"
-	assert_eq "$(dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${db:Status-Status}' memtrack)" installed
-	records_with "$root/usr/bin/memtrack"
-	call 0 dpkg --root="$root" --purge memtrack
-	assert_eq "$(find root -mindepth 1 ! -path 'root/var*')" "" "what dpkg left"
-	assert_eq "$(ls root/var)" lib
 }
