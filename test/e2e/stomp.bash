@@ -4,6 +4,10 @@
 # Of each kind of error, for what is tried on all of them in test/e2e/long/.
 few='$2 ~ /^(over_write_1|under_write|uaf_read|double_free|new_array_over)$/'
 
+# Of each kind, ways to get there that memtrack tells apart; all others are tried in test/e2e/long/.
+some='$2 ~ /^(over_write_1|memcpy_read|realloc_over|zero_read|odd_write|new_array_over|under_write|realloc_old|uaf_huge|thread_uaf|new_uaf)$/ ||
+	$2 ~ /^(thread_double_free|realloc_freed|delete_twice|free_stack|free_interior|smash_slack|smash_after|smash_realloc)$/'
+
 # -- what the table says --------------------------------------------------------------------------
 
 # rows AWK-CONDITION: lines of the table, by its columns ($1 program, $2 mode, $3 options, $4 kind, ...)

@@ -155,6 +155,10 @@ no_errors() {
 
 # -- the whole table, and all correct programs, in other ways ------------------------------------------
 
+@test "every error" {
+	expect_bugs "$(rows 1)"
+}
+
 @test "every error without tracking" {
 	expect_bugs "$(rows 1)" "" --trace none
 }
