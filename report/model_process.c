@@ -48,6 +48,8 @@ static int check_numbers(const struct rows *rows)
 		if (v[i] < 0)
 			return rows_damaged(rows, "a count is negative");
 	}
+	if (v[6] < 0)
+		return rows_damaged(rows, "a duration is negative");
 	/* A process can name only an earlier row as its parent. */
 	if (v[3] < 0 || v[3] >= v[0])
 		return rows_damaged(rows, "a parent leads nowhere");

@@ -202,10 +202,11 @@ static int check_version(struct recording *rec, uint32_t version, struct diag *d
 		return diag_set(diag, -EBADMSG,
 				"cannot read '%s': the recording does not say its version",
 				rec->path);
-	if (version <= REC_VERSION)
-		return 0;
 	char *oldest = meta_text(rec, "min_readable_version");
-	bool readable = oldest && atoi(oldest) >= 1 && atoi(oldest) <= REC_VERSION;
+	int least = oldest ? atoi(oldest) : (int)version;
+	bool readable = least >= 1 && least <= REC_VERSION;
+	if (least > 0 && (uint32_t)least > version)
+		version = (uint32_t)least;
 	free(oldest);
 	if (readable)
 		return 0;

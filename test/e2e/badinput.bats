@@ -267,6 +267,8 @@ setup() {
 		2 report --no-such-option
 		2 report --sort size
 		2 report --by colour
+		2 report --focus ((a{1,255}){1,255}){1,255}
+		2 report --filter function~(.*){1,255}{1,255}{1,255}
 		2 report --top -1
 		2 report --top x
 		2 report --format xml

@@ -665,7 +665,9 @@ static void test_newer_versions(void **state)
 	assert_int_equal(query(path, "SELECT count(*) FROM process"), 2);
 	change(path, "UPDATE meta SET value = 7 WHERE key = 'min_readable_version'");
 	expect_refusal(path, -EPROTONOSUPPORT, "written by memtrack 9.8.7");
-	change(path, "DELETE FROM meta");
+	change(path, "PRAGMA user_version = 1");
+	expect_refusal(path, -EPROTONOSUPPORT, "in format 7");
+	change(path, "PRAGMA user_version = 7; DELETE FROM meta");
 	expect_refusal(path, -EPROTONOSUPPORT, "(unknown)");
 }
 
@@ -712,6 +714,7 @@ static void test_hostile_rows(void **state)
 		"UPDATE process SET executable = 12345",
 		"UPDATE process SET parent = 2",
 		"UPDATE process SET pid = -5",
+		"UPDATE process SET duration_ns = -1",
 		"UPDATE process_argv SET seq = seq + 100",
 		"UPDATE module SET build_id = zeroblob(1000)",
 		"UPDATE module SET path = -2",
