@@ -89,8 +89,10 @@ static void warn_of_doubts(const struct check_doubts *d, const struct options *o
 		msg_warn("%s: %" PRIu64 " allocations have no stack, so others may be to blame",
 			 which, d->unattributed);
 	if (d->incomplete)
-		msg_warn("%s: the end of %zu process image%s was not seen", which, d->incomplete,
-			 d->incomplete == 1 ? "" : "s");
+		msg_warn("%s: the end of %zu process image%s was not seen: %snumber %" PRIu32
+			 " (%s)",
+			 which, d->incomplete, d->incomplete == 1 ? "" : "s",
+			 d->incomplete == 1 ? "" : "first ", d->first_incomplete, d->first_program);
 	if (d->errors_lost)
 		msg_warn("%s: of %" PRIu64 " errors nothing could be kept", which, d->errors_lost);
 	if (d->sampled)

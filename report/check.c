@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/diff.h"
 #include "report/known_stacks.h"
+#include "report/render.h"
 #include "report/render_check.h"
 #include "report/units.h"
 #include "report/view.h"
@@ -261,6 +263,17 @@ static void judge(struct check *check, const struct diff *diff, const struct vie
 	}
 }
 
+static void add_incomplete(const struct model *model, const struct model_process *process,
+			   struct check_doubts *doubts)
+{
+	const char *executable = model_text(model, process->executable);
+	if (doubts->incomplete++)
+		return;
+	doubts->first_incomplete = process->number;
+	snprintf(doubts->first_program, sizeof(doubts->first_program), "%s",
+		 executable ? path_base(executable) : "?");
+}
+
 static void find_doubts(const struct model *model, struct check_doubts *doubts)
 {
 	*doubts = (struct check_doubts){
@@ -273,7 +286,8 @@ static void find_doubts(const struct model *model, struct check_doubts *doubts)
 	};
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
-		doubts->incomplete += process->selected && !process->rec.complete;
+		if (process->selected && !process->rec.complete)
+			add_incomplete(model, process, doubts);
 	}
 }
 

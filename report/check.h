@@ -60,8 +60,10 @@ struct check_doubts {
 	uint64_t dropped, unattributed; /* events not counted, allocations without a stack */
 	uint64_t errors_lost;		/* errors of which nothing was kept */
 	size_t incomplete;		/* processes whose end was not seen */
-	size_t unchecked;		/* processes of the recordings that were not asked for */
-	size_t errors_elsewhere;	/* errors that these made */
+	uint32_t first_incomplete;	/* the number of the first of them, and its program */
+	char first_program[256];
+	size_t unchecked;	 /* processes of the recordings that were not asked for */
+	size_t errors_elsewhere; /* errors that these made */
 	bool sampled;
 };
 

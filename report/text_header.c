@@ -183,6 +183,17 @@ static bool has_notes(const struct model *model)
 	return false;
 }
 
+/* Of a single process the title says so. */
+static void put_unseen_ends(const struct model *model, struct sentence *s)
+{
+	size_t unseen = 0;
+	for (size_t i = 0; i < model->process_count; i++)
+		unseen += model->processes[i].selected && !model->processes[i].rec.complete;
+	if (unseen && model->totals.processes > 1)
+		fprintf(s->stream, "%sthe end of %zu process%s was not seen",
+			s->parts++ ? ", " : "", unseen, unseen == 1 ? "" : "es");
+}
+
 static void put_lost(struct text *t)
 {
 	const struct model_totals *totals = &t->model->totals;
@@ -194,6 +205,7 @@ static void put_lost(struct text *t)
 	sentence_count(&s, totals->unattributed, "allocation without a stack",
 		       "allocations without a stack");
 	sentence_count(&s, totals->truncated_stacks, "stack cut off", "stacks cut off");
+	put_unseen_ends(t->model, &s);
 	bool any = s.parts;
 	if (!any)
 		fputs(has_notes(t->model) ? "see the notes below" : "nothing", s.stream);

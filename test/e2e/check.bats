@@ -135,13 +135,32 @@ kept="--max-peak 2012000 --max-leaked 2010000 --max-leaked-blocks 110 --max-allo
 	sqlite3 memtrack.dat 'UPDATE process SET dropped_events = 3, complete = 0, unattributed = 2'
 	memtrack 0 check --max-leaked 2M
 	assert_match err "the recording: 3 events were not counted"
-	assert_match err "the recording: the end of 1 process image was not seen"
+	assert_match err "the recording: the end of 1 process image was not seen: number 1 \(basic\)$"
 	assert_match err "the recording: 2 allocations have no stack"
 	mv memtrack.dat old.dat
 	record "$B/basic"
 	memtrack 0 check --max-leaked-growth 0 --against old.dat
 	assert_match err "the old recording: 3 events"
 	assert_no_match err "the new recording"
+}
+
+@test "ends that were not seen, of several processes" {
+	record "$B/procs" fork
+	memtrack 0 report --all
+	assert_no_match out "was not seen"
+	sqlite3 memtrack.dat 'UPDATE process SET complete = 0 WHERE id = (SELECT max(id) FROM process)'
+	memtrack 0 check --all --max-leaked 1G
+	assert_match err "the end of 1 process image was not seen: number 2 \(procs\)$"
+	memtrack 0 report --all
+	assert_match out "^Lost +the end of 1 process was not seen$"
+	sqlite3 memtrack.dat 'UPDATE process SET complete = 0'
+	memtrack 0 check --all --max-leaked 1G
+	assert_match err "the end of 2 process images was not seen: first number 1 \(procs\)$"
+	memtrack 0 report --all --by process
+	assert_match out "^Lost +the end of 2 processes was not seen$"
+	# Of one, the title says so.
+	memtrack 0 report
+	assert_no_match out "^Lost.*was not seen"
 }
 
 @test "wrong usage and bad input" {
