@@ -119,9 +119,14 @@ static size_t put_figures(struct text *t, const struct costs *costs, enum report
 /* A remark in the place of a child. */
 static void put_remark(struct drawing *d, size_t prefix, const char *last, const char *remark)
 {
-	text_spaces(d->t, tree_column(d));
-	put_prefix(d, prefix, last);
-	text_remark(d->t, 0, TEXT_DIM, remark);
+	struct text *t = d->t;
+	text_spaces(t, tree_column(d));
+	size_t column = tree_column(d) + put_prefix(d, prefix, last);
+	text_put(t, TEXT_DIM, t->ellipsis);
+	fputc(' ', t->out);
+	column += utf8_width(t->ellipsis) + 1;
+	text_fit(t, TEXT_DIM, remark, text_room(t, column, LABEL_WIDTH_MIN));
+	fputc('\n', t->out);
 }
 
 static void put_label(struct drawing *d, const struct tree_node *node, size_t column)
