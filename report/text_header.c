@@ -225,6 +225,22 @@ static void put_faults(struct text *t)
 	sentence_print(t, &s, "Faults", TEXT_WARN);
 }
 
+/* What the shares of the table are of. */
+static const char *whole_words(const struct text *t)
+{
+	static const char *const words[] = {
+		[REPORT_SORT_PEAK] = "the peak",
+		[REPORT_SORT_LEAKED] = "what leaked",
+		[REPORT_SORT_ALLOCATED] = "all allocated bytes",
+		[REPORT_SORT_ALLOCATIONS] = "all allocations",
+		[REPORT_SORT_TEMPORARY] = "all temporary allocations",
+		[REPORT_SORT_SLACK] = "the slack at the peak",
+	};
+	enum report_sort sort = t->report->options->sort;
+	return sort == REPORT_SORT_PEAK && t->model->totals.at_moment ? "the heap at that time"
+								      : words[sort];
+}
+
 static void put_filtered(struct text *t)
 {
 	const struct report_options *o = t->report->options;
@@ -237,8 +253,8 @@ static void put_filtered(struct text *t)
 		return;
 	units_percent(share, sites_cost(&table->costs, o->sort),
 		      sites_cost(&t->model->totals.costs, o->sort));
-	fprintf(s.stream, "%s of the stacks pass the filters: %s of all by --sort %s",
-		units_count(count, table->stack_count), share, report_sort_names[o->sort].name);
+	fprintf(s.stream, "%s of the stacks pass the filters: %s of %s",
+		units_count(count, table->stack_count), share, whole_words(t));
 	sentence_print(t, &s, "Below", TEXT_PLAIN);
 }
 

@@ -12,8 +12,8 @@
 #include "report/text.h"
 #include "report/units.h"
 
-#define SIZES_IN_BYTES \
- 1024 /* up to here a class is told by its two sizes, beyond by powers of two */
+#define KIBIBYTE \
+ 1024 /* smaller classes are told by their two sizes, larger ones by powers of two */
 
 /* "64 KiB" of a power of two. */
 static const char *print_power(char text[UNITS_TEXT], uint64_t power)
@@ -32,9 +32,10 @@ static struct text_label size_label(struct text *t, uint64_t least)
 	uint64_t most = size_class_most(least);
 	if (most == least)
 		snprintf(name, sizeof(name), "%" PRIu64 " B", least);
-	else if (most <= SIZES_IN_BYTES)
-		snprintf(name, sizeof(name), "%s to %s B", units_count(from, least),
-			 units_count(to, most));
+	else if (most < KIBIBYTE)
+		snprintf(name, sizeof(name), "%" PRIu64 " to %" PRIu64 " B", least, most);
+	else if (most == KIBIBYTE)
+		snprintf(name, sizeof(name), "%" PRIu64 " B to %s", least, print_power(to, most));
 	else if (most < UINT64_MAX)
 		snprintf(name, sizeof(name), "> %s to %s", print_power(from, least - 1),
 			 print_power(to, most));

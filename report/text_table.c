@@ -20,9 +20,11 @@
 #define BAR_WIDTH      6 /* columns */
 #define SHARE_WIDTH    6 /* "100.0%" */
 #define SITE_WIDTH_MIN 16
+#define WIDE	       120 /* from here on there is room for one more column */
 
 enum column {
 	COLUMN_PEAK,
+	COLUMN_PEAK_BLOCKS,
 	COLUMN_LEAKED,
 	COLUMN_LEAKED_BLOCKS,
 	COLUMN_ALLOCATED,
@@ -40,6 +42,7 @@ static const struct {
 	int width;
 } columns[] = {
 	[COLUMN_PEAK] = { "Peak", 10 },
+	[COLUMN_PEAK_BLOCKS] = { "Blocks", 11 },
 	[COLUMN_LEAKED] = { "Leaked", 10 },
 	[COLUMN_LEAKED_BLOCKS] = { "Blocks", 11 },
 	[COLUMN_ALLOCATED] = { "Allocated", 10 },
@@ -59,7 +62,7 @@ static const struct {
 } layouts[] = {
 	[REPORT_SORT_PEAK] = { COLUMN_PEAK, COLUMN_ALLOCATIONS, COLUMN_LEAKED, COLUMN_SLACK,
 			       "Nothing was allocated." },
-	[REPORT_SORT_LEAKED] = { COLUMN_LEAKED, COLUMN_LEAKED_BLOCKS, COLUMN_PEAK,
+	[REPORT_SORT_LEAKED] = { COLUMN_LEAKED, COLUMN_LEAKED_BLOCKS, COLUMN_ALLOCATIONS,
 				 COLUMN_SLACK_LEAKED, "Nothing leaked." },
 	[REPORT_SORT_ALLOCATED] = { COLUMN_ALLOCATED, COLUMN_ALLOCATIONS, COLUMN_PEAK,
 				    COLUMN_SLACK_ALLOCATED, "Nothing was allocated." },
@@ -76,6 +79,8 @@ static const char *format_cell(char *cell, const struct costs *c, enum column co
 	switch (column) {
 	case COLUMN_PEAK:
 		return units_size(cell, c->peak_bytes);
+	case COLUMN_PEAK_BLOCKS:
+		return units_signed_count(cell, c->peak_blocks);
 	case COLUMN_LEAKED:
 		return units_size(cell, c->leaked_bytes);
 	case COLUMN_LEAKED_BLOCKS:
@@ -107,6 +112,8 @@ static const char *format_error(const struct text *t, char *cell, const struct c
 	switch (column) {
 	case COLUMN_PEAK:
 		return text_error(t, cell, (double)c->peak_bytes, v->peak_bytes);
+	case COLUMN_PEAK_BLOCKS:
+		return text_error(t, cell, (double)c->peak_blocks, v->peak_blocks);
 	case COLUMN_LEAKED:
 		return text_error(t, cell, (double)c->leaked_bytes, v->leaked_bytes);
 	case COLUMN_LEAKED_BLOCKS:
@@ -174,9 +181,16 @@ static size_t column_width(const struct text *t, enum column column)
 	return (size_t)(columns[column].width + error_width(t, column));
 }
 
+/* The blocks at the peak, before the allocations of all the run.  Output without a width is not wide. */
+static bool has_blocks(const struct text *t, enum report_sort sort)
+{
+	return sort == REPORT_SORT_PEAK && t->width >= WIDE && t->width != SIZE_MAX;
+}
+
 static size_t full_width(const struct text *t, enum report_sort sort)
 {
-	return column_width(t, layouts[sort].first) + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 +
+	size_t blocks = has_blocks(t, sort) ? column_width(t, COLUMN_PEAK_BLOCKS) + 1 : 0;
+	return column_width(t, layouts[sort].first) + 1 + SHARE_WIDTH + 1 + BAR_WIDTH + 1 + blocks +
 	       column_width(t, layouts[sort].second) + 1 + column_width(t, third_column(t, sort)) +
 	       2;
 }
@@ -227,6 +241,10 @@ static void put_heading(struct text *t)
 	}
 	put_title(out, t, layouts[sort].first);
 	fprintf(out, " %*s%*s ", SHARE_WIDTH, "Share", narrow ? 0 : BAR_WIDTH + 1, "");
+	if (has_blocks(t, sort)) {
+		put_title(out, t, COLUMN_PEAK_BLOCKS);
+		fputc(' ', out);
+	}
 	put_title(out, t, layouts[sort].second);
 	if (!narrow) {
 		fputc(' ', out);
@@ -296,6 +314,10 @@ static void put_row(struct text *t, const struct site *site)
 	fprintf(t->out, " %*s ", SHARE_WIDTH, has_share ? share : "");
 	if (!narrow) {
 		put_bar(t, has_share ? part : 0, bar_whole(t, whole));
+		fputc(' ', t->out);
+	}
+	if (has_blocks(t, sort)) {
+		used += put_cell(t, &site->costs, COLUMN_PEAK_BLOCKS);
 		fputc(' ', t->out);
 	}
 	used += put_cell(t, &site->costs, layouts[sort].second);
