@@ -14,6 +14,7 @@
 #include "cmd/msg.h"
 #include "cmd/session.h"
 #include "cmd/terminal.h"
+#include "report/sentence.h"
 #include "report/units.h"
 
 /* " ±4.2%" of an estimate. */
@@ -97,14 +98,13 @@ static void print_errors(const struct collect_summary *s)
 static void print_next(const struct collect_summary *s, const char *output)
 {
 	char process[32] = "";
+	char *file = strcmp(output, "memtrack.dat") == 0 ? NULL : sentence_quote(output);
 
 	if (s->largest > 1)
 		snprintf(process, sizeof(process), " --process %zu", s->largest);
-	if (strcmp(output, "memtrack.dat") == 0)
-		msg_info("wrote '%s'; next: memtrack report --top 20%s", output, process);
-	else
-		msg_info("wrote '%s'; next: memtrack report --top 20%s '%s'", output, process,
-			 output);
+	msg_info("wrote '%s'; next: memtrack report --top 20%s%s%s", output, process,
+		 file ? " " : "", file ? file : "");
+	free(file);
 }
 
 static void print_summary(const struct collect_summary *s, const struct finish_options *options)

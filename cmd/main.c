@@ -12,6 +12,8 @@
 #include "cmd/cmd.h"
 #include "cmd/complete.h"
 #include "cmd/msg.h"
+#include "report/recording.h"
+#include "report/sentence.h"
 
 const struct command *const commands[] = {
 	&run_command,	    &report_command,  &diff_command, &check_command, &sql_command,
@@ -73,6 +75,28 @@ bool cmd_flush_stdout(void)
 	if (errno != EPIPE)
 		msg_error("cannot write to standard output: %s", strerror(errno));
 	return false;
+}
+
+/* A recording in place of a command. */
+static bool is_recording(const char *path)
+{
+	struct recording *rec;
+	struct diag diag;
+
+	if (access(path, X_OK) == 0 || rec_open(&rec, path, &diag))
+		return false;
+	rec_close(rec);
+	return true;
+}
+
+static int refuse_recording(const char *path)
+{
+	char *quoted = sentence_quote(path);
+
+	msg_error("'%s' is a recording, not a command", path);
+	msg_hint("memtrack report %s", quoted ? quoted : path);
+	free(quoted);
+	return STATUS_USAGE;
 }
 
 static bool is_program(const char *path)
@@ -248,6 +272,8 @@ int main(int argc, char **argv)
 		return global_option(argv[1]);
 	command = cmd_find(argv[1]);
 	if (!command) {
+		if (is_recording(argv[1]))
+			return refuse_recording(argv[1]);
 		if (cmd_program_exists(argv[1]))
 			return run_command.fn(argc, argv);
 		return cmd_unknown(argv[1], true);

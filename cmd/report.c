@@ -143,10 +143,24 @@ static int exit_status(int err, const struct diag *diag)
 	return err == -EINVAL ? STATUS_USAGE : STATUS_BAD_INPUT;
 }
 
+/* --tree takes its value after an equals sign only: after a blank it is a FILE. */
+static void hint_tree(const struct report_options *r, struct diag *diag)
+{
+	for (size_t i = 0; i < r->files.count; i++) {
+		const char *file = r->files.items[i];
+		if (access(file, F_OK) == 0)
+			continue;
+		if (report_name_find(report_tree_names, file) >= 0)
+			diag_hint(diag, "did you mean --tree=%s?", file);
+		return;
+	}
+}
+
 static int report_files(struct report_options *r, const struct options *o, int count, char **files)
 {
 	static const char *const here[] = { default_file };
 	struct diag diag = { 0 };
+	int err;
 
 	if (o->all + !!o->process + !!o->pid > 1)
 		return cmd_usage_error(&report_command,
@@ -161,7 +175,10 @@ static int report_files(struct report_options *r, const struct options *o, int c
 		r->files = (struct report_list){ here, 1 };
 	}
 	fill_options(r, o);
-	return exit_status(pager_print(&r->out, run, r, &diag), &diag);
+	err = pager_print(&r->out, run, r, &diag);
+	if (err == -ENOENT)
+		hint_tree(r, &diag);
+	return exit_status(err, &diag);
 }
 
 static int cmd_report(int argc, char **argv)

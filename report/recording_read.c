@@ -36,7 +36,9 @@ static int refuse_open(const char *path, int error, struct diag *diag)
 {
 	if (error == ENOENT) {
 		diag_set(diag, -error, "cannot read '%s': no such file", path);
-		diag_hint(diag, "record a program first: memtrack run PROGRAM");
+		/* Who names another file has one in mind. */
+		if (strcmp(path, "memtrack.dat") == 0)
+			diag_hint(diag, "record a program first: memtrack run PROGRAM");
 		return -error;
 	}
 	return diag_set(diag, -error, "cannot read '%s': %s", path, strerror(error));

@@ -64,6 +64,20 @@ void sentence_argument(struct sentence *s, const char *argument)
 	fputc('\'', s->stream);
 }
 
+char *sentence_quote(const char *argument)
+{
+	struct sentence s = { 0 };
+	s.stream = open_memstream(&s.text, &s.size);
+	if (!s.stream)
+		return NULL;
+	sentence_argument(&s, argument);
+	bool failed = ferror(s.stream);
+	if (fclose(s.stream) == 0 && !failed)
+		return s.text;
+	free(s.text);
+	return NULL;
+}
+
 void sentence_command(struct sentence *s, const struct model *model,
 		      const struct model_process *process)
 {

@@ -31,6 +31,8 @@ char *sentence_take(struct text *t, struct sentence *s);
 void sentence_count(struct sentence *s, uint64_t count, const char *singular, const char *plural);
 /* One argument as a shell would take it. */
 void sentence_argument(struct sentence *s, const char *argument);
+/* The same, malloc'ed; NULL when memory ended. */
+char *sentence_quote(const char *argument);
 /* The command line of a process. */
 void sentence_command(struct sentence *s, const struct model *model,
 		      const struct model_process *process);

@@ -333,3 +333,22 @@ setup() {
 	call 0 "$MEMTRACK" run -q -o notes.dat "$B/basic"
 	assert_eq "$(cat notes.dat.old)" precious "the file that was there"
 }
+
+@test "what was most likely meant: --tree=VALUE, another FILE, the report of a recording" {
+	record "$B/basic"
+	mv memtrack.dat leak.dat
+	memtrack 3 report --tree callees leak.dat
+	assert_one_error 2
+	assert_match err "hint: did you mean --tree=callees[?]" "--tree callees"
+	memtrack 3 report nofile.dat
+	assert_one_error
+	assert_match err "cannot read 'nofile.dat': no such file" "a file that is not there"
+	assert_no_match err "hint" "a hint for who named a file"
+	memtrack 2 leak.dat
+	assert_one_error 2
+	assert_match err "'leak.dat' is a recording" "a recording in place of a command"
+	assert_match err "hint: memtrack report leak.dat$" "a recording in place of a command"
+	mv leak.dat "my leak.dat"
+	memtrack 2 "./my leak.dat"
+	assert_match err "hint: memtrack report './my leak.dat'$" "a recording with a blank"
+}

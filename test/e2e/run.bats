@@ -312,3 +312,12 @@ setup() {
 		expect_totals allocations=65536 allocated_bytes=1572864 leaked_bytes=24
 	done
 }
+
+@test "the command to type next has quotes only where a shell needs them" {
+	memtrack 0 run -o plain-1.dat -- "$B/basic"
+	assert_match err "next: memtrack report --top 20 plain-1[.]dat$" "a plain name"
+	memtrack 0 run -o "it's one.dat" -- "$B/basic"
+	assert_match err "next: memtrack report --top 20 'it'.''s one[.]dat'$" "a name with a blank and a quote"
+	memtrack 0 run -- "$B/basic"
+	assert_match err "next: memtrack report --top 20$" "the default name"
+}
