@@ -1130,7 +1130,7 @@ static void flip_bytes(void write(const char *path))
 	size_t size = fread(bytes, 1, sizeof(bytes), file);
 	fclose(file);
 	assert_true(size > 20000 && size < sizeof(bytes));
-	for (int round = 0; round < 600; round++) {
+	for (int round = 0; round < 300; round++) {
 		memcpy(copy, bytes, size);
 		/* Mostly where something is: free space changes nothing. */
 		for (int flip = 0; flip < 1 + round % 4;) {

@@ -106,7 +106,7 @@ static void check_places(void)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (size_t alignment = 1; alignment <= 4u << 20; alignment *= 4)
 			check_place(sizes[i], alignment);
-	for (int i = 0; i < 400; i++)
+	for (int i = 0; i < 200; i++)
 		check_place(below(1 + below(200000)), (size_t)1 << below(13));
 }
 
@@ -127,7 +127,7 @@ static void test_places_under(void **state)
 /* Blocks that live at a time have nothing in common, and 2^13 bytes between their starts. */
 static void test_apart(void **state)
 {
-	enum { COUNT = 4000 };
+	enum { COUNT = 2000 };
 	static char *blocks[COUNT];
 	static size_t sizes[COUNT];
 
@@ -250,7 +250,7 @@ static int count_mappings(void)
  * 65530 of them by default.  Nothing must have been closed before: the first time joins all that is reserved. */
 static void test_replaced(void **state)
 {
-	enum { COUNT = 30000, REPLACED = 15000 };
+	enum { COUNT = 10000, REPLACED = 5000 };
 	static char *blocks[COUNT];
 
 	(void)state;

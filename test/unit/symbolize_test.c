@@ -988,7 +988,7 @@ static void test_damaged(void **state)
 		size = read_work("whole", &bytes);
 		copy = malloc(size);
 		assert_non_null(copy);
-		for (int round = 0; round < 200; round++) {
+		for (int round = 0; round < 80; round++) {
 			size_t start = round % 4 ? 0x3000 : 0;
 
 			memcpy(copy, bytes, size);
