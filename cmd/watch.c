@@ -400,8 +400,7 @@ static void look_at_image(struct watch *watch, struct watched *w, uint64_t now, 
 		apply_past(watch, w);
 	}
 	/* A process may have ended since its last sample without another one being due. */
-	if (w->ended ||
-	    (!thorough && now < w->header.start_monotonic_ns + w->next_sample_ns))
+	if (w->ended || (!thorough && now < w->header.start_monotonic_ns + w->next_sample_ns))
 		return;
 	take_sample(watch, w, now);
 	w->next_sample_ns = now - w->header.start_monotonic_ns + w->sample_every_ns;

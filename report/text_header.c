@@ -191,7 +191,7 @@ static void put_unseen_ends(const struct model *model, struct sentence *s)
 		unseen += model->processes[i].selected && !model->processes[i].rec.complete;
 	if (unseen && model->totals.processes > 1)
 		fprintf(s->stream, "%sthe end of %zu process%s was not seen",
-			s->parts++ ? ", " : "", unseen, unseen == 1 ? "" : "es");
+			s->parts++ ? "; " : "", unseen, unseen == 1 ? "" : "es");
 }
 
 static void put_lost(struct text *t)
