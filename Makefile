@@ -67,7 +67,7 @@ CMD_SOURCES := $(addprefix cmd/, main.c opt.c msg.c help.c complete.c processes.
 	symbols.c finish.c output.c)
 REPORT_SOURCES := $(addprefix report/, diag.c units.c utf8.c pool.c hash_index.c pattern.c plumbing.c filter.c \
 	costs.c errors.c recording.c recording_sites.c recording_file.c recording_write.c recording_read.c model.c model_code.c model_stacks.c model_slack.c model_costs.c model_parts.c model_process.c model_moments.c model_errors.c site_finder.c sites.c parts.c rows.c text.c \
-	names_short.c recursion.c known_stacks.c text_table.c text_parts.c text_stack.c sentence.c text_title.c text_header.c text_heap.c sparkline.c text_notes.c text_next.c \
+	names_short.c recursion.c known_stacks.c text_table.c text_parts.c text_stack.c text_stacks.c sentence.c text_title.c text_header.c text_heap.c sparkline.c text_notes.c text_next.c \
 	tree.c tree_frames.c text_tree.c json_tree.c csv_tree.c \
 	suppressions.c text_suppressions.c error_text.c text_errors.c order.c timeline.c render.c json.c render_text.c render_json.c render_csv.c csv.c csv_costs.c view.c report.c \
 	tails.c match.c diff.c diff_lines.c render_diff_text.c text_diff_header.c text_diff_table.c render_diff_json.c render_diff_csv.c \

@@ -90,6 +90,8 @@ void text_label_release(struct text_label *label);
  * stack of the node `previous` did, which was shown before it (0: none was).
  */
 void text_stack(struct text *t, const struct model_stack *stack, uint32_t previous, size_t indent);
+/* The heaviest stacks of a site; those that print the same, together. */
+void text_stacks(struct text *t, const struct site *site);
 
 /*
  * " ±4.2%" after an estimate; "" after an exact figure, after a nothing that

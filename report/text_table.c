@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of a text report: a line for each site and, under it, its heaviest
- * stacks.
+ * stacks (text_stacks.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,6 @@
 #include "report/units.h"
 #include "report/utf8.h"
 
-#define STACKS_SHOWN   2 /* of each site, when the second makes a tenth of it */
 #define BAR_WIDTH      6 /* columns */
 #define SHARE_WIDTH    6 /* "100.0%" */
 #define SITE_WIDTH_MIN 16
@@ -332,69 +331,6 @@ static void put_row(struct text *t, const struct site *site)
 	fputc('\n', t->out);
 }
 
-/* " in 3 blocks", of what the first column is about; nothing when the cost is a count itself. */
-static void put_stack_blocks(struct text *t, const struct costs *costs, enum report_sort sort)
-{
-	char count[UNITS_TEXT], error[TEXT_ERROR];
-	const struct cost_variances *v = &costs->variances;
-	int64_t blocks = sort == REPORT_SORT_PEAK ? costs->peak_blocks : costs->leaked_blocks;
-	if (sort == REPORT_SORT_PEAK || sort == REPORT_SORT_LEAKED)
-		fprintf(t->out, " in %s%s block%s", units_signed_count(count, blocks),
-			text_error(t, error, (double)blocks,
-				   sort == REPORT_SORT_PEAK ? v->peak_blocks : v->leaked_blocks),
-			blocks == 1 ? "" : "s");
-	else if (sort == REPORT_SORT_ALLOCATED)
-		fprintf(t->out, " by %s%s allocation%s", units_count(count, costs->allocations),
-			text_error(t, error, (double)costs->allocations, v->allocations),
-			costs->allocations == 1 ? "" : "s");
-}
-
-static void put_stack_heading(struct text *t, const struct model_stack *stack)
-{
-	char cost[96];
-	enum report_sort sort = t->report->options->sort;
-	text_cost_words(t, cost, sizeof(cost), &stack->costs, sort);
-	text_spaces(t, 4);
-	fputs(cost, t->out);
-	put_stack_blocks(t, &stack->costs, sort);
-	fputs(" from\n", t->out);
-}
-
-static void put_other_stacks(struct text *t, const struct site *site, uint32_t shown)
-{
-	struct costs rest = { 0 };
-	char cost[96], count[UNITS_TEXT], remark[160];
-	for (uint32_t i = shown; i < site->stack_count; i++)
-		costs_add(&rest,
-			  &t->model->stacks[t->report->table->stacks[site->first_stack + i]].costs);
-	text_cost_words(t, cost, sizeof(cost), &rest, t->report->options->sort);
-	snprintf(remark, sizeof(remark), "%s more stack%s with %s",
-		 units_count(count, site->stack_count - shown),
-		 site->stack_count - shown == 1 ? "" : "s", cost);
-	text_remark(t, 4, TEXT_DIM, remark);
-}
-
-static void put_stacks(struct text *t, const struct site *site)
-{
-	const struct model *model = t->model;
-	enum report_sort sort = t->report->options->sort;
-	const uint32_t *stacks = t->report->table->stacks + site->first_stack;
-	uint32_t previous = 0, shown = 0;
-	sites_sort_stacks(t->report->table, site, model, sort, STACKS_SHOWN);
-	for (; shown < site->stack_count && shown < STACKS_SHOWN; shown++) {
-		const struct model_stack *stack = &model->stacks[stacks[shown]];
-		if (shown &&
-		    sites_cost(&stack->costs, sort) < sites_cost(&site->costs, sort) / 10 + 1)
-			break;
-		if (site->stack_count > 1)
-			put_stack_heading(t, stack);
-		text_stack(t, stack, previous, site->stack_count > 1 ? 6 : 4);
-		previous = stack->node;
-	}
-	if (shown < site->stack_count)
-		put_other_stacks(t, site, shown);
-}
-
 static void put_other_sites(struct text *t, size_t shown)
 {
 	const struct site_table *table = t->report->table;
@@ -466,7 +402,7 @@ void text_table(struct text *t)
 			fputc('\n', t->out);
 		put_row(t, &table->sites[i]);
 		if (with_stacks)
-			put_stacks(t, &table->sites[i]);
+			text_stacks(t, &table->sites[i]);
 	}
 	if (count == 0)
 		text_nothing(t);
