@@ -1,5 +1,5 @@
 # What the tests of installations and packages share, after helper.bash.  SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # MEMTRACK is for `record`
 
 # files_below FOLDER: files and links, by their path in it.
 files_below() {
