@@ -149,7 +149,7 @@ stored_sites() {
 	skip_unless_command sqlite3
 	away basic
 	record ./prog
-	sqlite3 memtrack.dat 'DROP VIEW sites; DROP VIEW callers; DROP VIEW stacks; DROP TABLE site; DROP TABLE interrupted;
+	sqlite3 memtrack.dat 'DROP VIEW sites; DROP VIEW callers; DROP VIEW slacks; DROP VIEW stacks; DROP TABLE site; DROP TABLE interrupted;
 		ALTER TABLE stack DROP COLUMN site'
 	memtrack 0 symbolize --debug-path "$PWD/debug" memtrack.dat
 	forget
@@ -170,7 +170,7 @@ no_leftovers() {
 	mv memtrack.dat x.dat
 	# Too little space for a second one, and a file system that is read-only.
 	# shellcheck disable=SC2016 # for the inner shell
-	with_tmpfs 3 200K sh -c 'cp x.dat tiny/ && head -c 100K /dev/zero >tiny/fill 2>/dev/null
+	with_tmpfs 3 400K sh -c 'cp x.dat tiny/ && head -c 100K /dev/zero >tiny/fill 2>/dev/null
 		"$MEMTRACK" symbolize --debug-path "$PWD/debug" tiny/x.dat; status=$?
 		cmp x.dat tiny/x.dat && [ "$(ls -A tiny | wc -l)" = 2 ] && exit $status'
 	assert_one_error 2
