@@ -45,19 +45,9 @@ skip_unless_command() {
 	done
 }
 
-# skip_unless_can COMMAND: for the commands of memtrack that come later than the others.
-skip_unless_can() {
-	"$MEMTRACK" help | grep -Eq "^ +$1 " || skip "memtrack has no $1 yet"
-}
-
 # has_option COMMAND OPTION
 has_option() {
 	"$MEMTRACK" "$1" -h 2>/dev/null | grep -Eq -- "(^|[ ,])$2([=[ ]|\$)"
-}
-
-# skip_unless_option COMMAND OPTION: the same for options.
-skip_unless_option() {
-	has_option "$1" "$2" || skip "memtrack $1 has no $2 yet"
 }
 
 skip_unless_root() {

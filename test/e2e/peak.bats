@@ -95,7 +95,6 @@ setup() {
 }
 
 @test "--at picks another moment than the peak" {
-	skip_unless_option report --at
 	record "$B/shape"
 	memtrack 0 report --format json --at 0.2 memtrack.dat
 	assert_eq "$(jq '[.sites[] | select(.function == "hump") | .peak_bytes] | add // 0' out)" 0 "hump at 0.2 s"

@@ -95,12 +95,6 @@ sites_of() {
 	record "$B/basic"
 	local what
 	for what in tag thread size; do
-		call '*' "$MEMTRACK" report --by $what memtrack.dat
-		if grep -q 'hold no such data' err; then
-			skip "no report by $what yet"
-		fi
-	done
-	for what in tag thread size; do
 		memtrack 0 report --by $what memtrack.dat
 		memtrack 0 report --by $what --format json memtrack.dat
 		assert_eq "$(jq '[.sites[].allocations] | add' out)" 1012 "allocations by $what"
@@ -183,7 +177,6 @@ sites_of() {
 }
 
 @test "trees of callers and callees" {
-	skip_unless_option report --tree
 	record "$B/chain" plain
 	memtrack 0 report --tree memtrack.dat
 	assert_match out leaf
@@ -208,7 +201,6 @@ sites_of() {
 }
 
 @test "trees: figures of each node" {
-	skip_unless_option report --tree
 	record "$B/basic"
 	memtrack 0 report --tree=callees --format json memtrack.dat
 	local costs='.function, .allocations, .allocated_bytes, .peak_bytes, .peak_blocks, .leaked_bytes, .leaked_blocks, .temporary_allocations'
@@ -301,7 +293,6 @@ sites_of() {
 }
 
 @test "suppressions" {
-	skip_unless_option report --suppressions
 	record "$B/basic"
 	printf 'leak:^small\nleak:large\n' >suppressions
 	memtrack 0 report --format json --sort leaked --suppressions suppressions memtrack.dat
@@ -356,7 +347,6 @@ sites_of() {
 }
 
 @test "check: budgets and verdicts" {
-	skip_unless_can check
 	record "$B/basic"
 	memtrack 0 check memtrack.dat --max-leaked 2010000 --max-peak 2012000 --max-leaked-blocks 110 --max-allocations 1012
 	memtrack 1 check memtrack.dat --max-peak 2011999
@@ -377,7 +367,6 @@ sites_of() {
 }
 
 @test "diff: what changed, by names" {
-	skip_unless_can diff
 	record "$B/chain" plain
 	cp memtrack.dat old.dat
 	record "$B/chain" tail
@@ -398,7 +387,6 @@ sites_of() {
 }
 
 @test "sql only reads" {
-	skip_unless_can sql
 	record "$B/basic"
 	sum=$(cksum <memtrack.dat)
 	memtrack 0 sql memtrack.dat 'SELECT 1 + 1'

@@ -195,7 +195,6 @@ setup() {
 }
 
 @test "run --check: the verdict in one step" {
-	skip_unless_option run --check
 	call 0 "$MEMTRACK" run -q -o memtrack.dat --check '--max-leaked 2M' "$B/basic"
 	call 1 "$MEMTRACK" run -q -o memtrack.dat --check '--max-leaked 1M' "$B/basic"
 	assert_match err "large" "the site to blame"

@@ -263,7 +263,6 @@ build_id() {
 }
 
 @test "separate debug information that comes later, by symbolize" {
-	skip_unless_can symbolize
 	local id
 	cp "$B/chain" prog
 	debug_split prog
